@@ -58,4 +58,21 @@ static inline void list_remove(struct list *list, struct list_node *node)
         list->first = node->next;
 }
 
+/* Removes the first node and returns it; NULL if the list is empty. */
+static inline struct list_node *list_pop(struct list *list)
+{
+    struct list_node *node = list->first;
+    if (node != NULL)
+        list_remove(list, node);
+    return node;
+}
+
+/* Moves all nodes to the list that is returned. */
+static inline struct list list_take_all(struct list *list)
+{
+    struct list all = *list;
+    *list = (struct list){0};
+    return all;
+}
+
 #endif

@@ -107,6 +107,14 @@ static void lease_wake(struct lease_output *out, uint64_t session)
     out->wake[out->wake_count++] = session;
 }
 
+/* As lease_wake(), before all sessions that get nothing. */
+static void lease_wake_given(struct lease_output *out, uint64_t session)
+{
+    lease_wake(out, session);
+    out->wake[out->wake_count - 1] = out->wake[out->given_count];
+    out->wake[out->given_count++] = session;
+}
+
 /* Wakes the waiters that this write offers or grants the key to. */
 static void wake_named(const struct lease *l, struct record *record, struct lease_output *out)
 {
@@ -117,12 +125,12 @@ static void wake_named(const struct lease *l, struct record *record, struct leas
         lease_wake(out, next->session);
     for (size_t i = 0; i < record->waiter_count; i++)
         if (record->waiters[i].offered && record->waiters[i].offer.revision == THIS_WRITE)
-            lease_wake(out, record->waiters[i].session);
+            lease_wake_given(out, record->waiters[i].session);
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
         bool other = own == NULL || strcmp(grant->request, own) != 0;
         if (other && grant->granted.revision == THIS_WRITE)
-            lease_wake(out, grant->session);
+            lease_wake_given(out, grant->session);
     }
 }
 
@@ -249,7 +257,7 @@ static void lease_decide(struct lease *l, struct record *record, const struct st
 static bool send_by_token(struct lease *l, struct lease_output *out)
 {
     struct request request = request_of(l);
-    bool renews = request.verb == VERB_RENEW;
+    bool renews = request.verb == VERB_RENEW && !l->options->store.renews_by_revision;
     bool releases = request.verb == VERB_RELEASE && request.cooldown_ms == 0;
     if (!l->options->store.tests_grant || !(renews || releases))
         return false;
@@ -567,7 +575,7 @@ void lease_step(struct lease *lease, const struct event *event, struct record *r
     lease->now_ms = event->now_ms;
     out->action = ACTION_NONE;
     out->notify = NOTIFY_NONE;
-    out->wake_count = 0;
+    out->wake_count = out->given_count = 0;
     out->why = NULL;
     out->decided = false;
     if (lease_holds(lease) && lease->now_ms >= lease->deadline_ms &&

@@ -82,8 +82,9 @@ enum lease_notify { NOTIFY_NONE, NOTIFY_WAITING, NOTIFY_HELD, NOTIFY_LOST, NOTIF
 struct lease_output {
     enum action action;
     struct condition condition;
-    uint32_t serial;   /* to be returned with the reply */
-    size_t wake_count; /* sessions to wake once this write has succeeded */
+    uint32_t serial;    /* to be returned with the reply */
+    size_t wake_count;  /* sessions to wake once this write has succeeded … */
+    size_t given_count; /* … of which it grants or offers the key to the first ones */
     uint64_t wake[WAITERS_MAX];
     enum lease_notify notify;
     enum outcome outcome; /* with NOTIFY_ENDED */
@@ -97,8 +98,9 @@ struct lease_output {
 struct store_facts {
     enum judge judge;
     bool one_clock;
-    bool tests_grant;       /* supports IF_GRANT */
-    bool wakes_with_record; /* a wake-up carries the written record */
+    bool tests_grant;        /* supports IF_GRANT … */
+    bool renews_by_revision; /* … but not for a renewal */
+    bool wakes_with_record;  /* a wake-up carries the written record */
     int64_t margin_ms;
     int64_t reply_timeout_ms; /* of the first attempt; retries wait longer */
 };

@@ -111,13 +111,13 @@ static void command_all(const struct record_cache_entry *entry, const struct tas
             task_queue_command(task, command);
 }
 
-/* True if the cache is now at least as new as `stands`. A cached absence has no revision. */
+/* True if the cache is now at least as new as `current`. A cached absence has no revision. */
 static bool cache_notified_record(struct executor *executor, struct record_cache_entry *entry,
-                                  const struct store_reply *stands)
+                                  const struct store_reply *current)
 {
     if (entry->saved_reply != NULL && !entry->saved_reply->reply.present)
         return false;
-    struct saved_reply *saved_reply = saved_reply_new(stands);
+    struct saved_reply *saved_reply = saved_reply_new(current);
     if (saved_reply == NULL)
         return false;
     if (!cache_reply(executor, entry, saved_reply))
@@ -126,12 +126,12 @@ static bool cache_notified_record(struct executor *executor, struct record_cache
 }
 
 void executor_on_notify(struct executor *executor, const char *key,
-                        const struct store_reply *stands)
+                        const struct store_reply *current)
 {
     struct record_cache_entry *entry = record_cache_find(&executor->record_cache, key);
     if (entry == NULL)
         return;
-    if (stands != NULL && stands->present && cache_notified_record(executor, entry, stands)) {
+    if (current != NULL && current->present && cache_notified_record(executor, entry, current)) {
         command_all(entry, /* but= */ NULL, COMMAND_UPDATE);
         return;
     }
@@ -146,7 +146,7 @@ void executor_on_change(struct executor *executor, const struct store_reply *rep
         return;
     struct saved_reply *saved_reply = saved_reply_new(reply);
     if (saved_reply == NULL) {
-        executor_on_notify(executor, reply->key, /* stands= */ NULL);
+        executor_on_notify(executor, reply->key, /* current= */ NULL);
     } else if (cache_reply(executor, entry, saved_reply)) {
         command_all(entry, /* but= */ NULL, COMMAND_UPDATE);
     } else {

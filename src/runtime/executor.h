@@ -100,11 +100,11 @@ void executor_drop_cooldown(struct task *task);
 void executor_cancel(struct task *task);
 /* Sends nothing to the store: the current record stays as it is. No further callbacks. */
 void executor_forget(struct task *task);
-/* A write of another process names us: the key is queried, unless `stands` is its current record. A
- * hint, which may be lost, duplicate or stale. Without a record it must not be used for changes
+/* A write of another process names us: the key is queried, unless `current` is its record. A hint,
+ * which may be lost, duplicate or stale. Without a record it must not be used for changes
  * reported by a watch: these include our own, and a holder would renew without end. */
 void executor_on_notify(struct executor *executor, const char *key,
-                        const struct store_reply *stands);
+                        const struct store_reply *current);
 /* A change reported by a watch, with its key and record; may be stale. */
 void executor_on_change(struct executor *executor, const struct store_reply *reply);
 void executor_tick(struct executor *executor);

@@ -49,13 +49,26 @@ static bool is_holder_request(const struct lease *lease)
 }
 
 /* Waiters of our own process are notified by the reply to the write. */
-static size_t copy_other_sessions(uint64_t *to, const struct store_request *request, uint64_t own)
+static void copy_other_sessions(uint64_t *to, struct store_request *request, uint64_t own)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < request->wake_count; i++)
-        if (request->wake[i] != own)
-            to[count++] = request->wake[i];
-    return count;
+    size_t count = 0, given_count = 0;
+    for (size_t i = 0; i < request->wake_count; i++) {
+        if (request->wake[i] == own)
+            continue;
+        to[count++] = request->wake[i];
+        given_count += i < request->given_count ? 1 : 0;
+    }
+    request->wake = to;
+    request->wake_count = count;
+    request->given_count = given_count;
+}
+
+static const char *append_string(char **at, const char *string, size_t size)
+{
+    char *copy = *at;
+    memcpy(copy, string, size);
+    *at += size;
+    return copy;
 }
 
 static struct sent *sent_new(struct executor *executor, struct task *task)
@@ -65,24 +78,27 @@ static struct sent *sent_new(struct executor *executor, struct task *task)
     translate_request(&task->lease, out, &executor->record, executor->encoded,
                       sizeof executor->encoded, &request);
     size_t sessions_size = request.wake_count * sizeof *request.wake;
+    struct store_summary *summary = &request.summary;
     size_t key_size = strlen(request.key) + 1;
-    struct sent *sent = malloc(sizeof *sent + sessions_size + key_size + request.length);
+    size_t holder_size = request.length > 0 ? strlen(summary->holder) + 1 : 0;
+    size_t request_size = request.length > 0 ? strlen(summary->request) + 1 : 0;
+    struct sent *sent = malloc(sizeof *sent + sessions_size + key_size + holder_size +
+                               request_size + request.length);
     if (sent == NULL)
         return NULL;
-    char *key = (char *)sent->storage + sessions_size;
-    char *bytes = key + key_size;
-    request.wake_count = copy_other_sessions(sent->storage, &request, executor->callbacks.session);
-    memcpy(key, request.key, key_size);
-    if (request.length > 0)
-        memcpy(bytes, request.bytes, request.length);
+    char *at = (char *)sent->storage + sessions_size;
+    copy_other_sessions(sent->storage, &request, executor->callbacks.session);
+    request.key = append_string(&at, request.key, key_size);
+    if (request.length > 0) {
+        summary->holder = append_string(&at, summary->holder, holder_size);
+        summary->request = append_string(&at, summary->request, request_size);
+        request.bytes = append_string(&at, request.bytes, request.length);
+    }
     *sent = (struct sent){.executor = executor,
                           .task = task,
                           .serial = out->serial,
                           .urgent = is_holder_request(&task->lease),
                           .request = request};
-    sent->request.wake = sent->storage;
-    sent->request.key = key;
-    sent->request.bytes = bytes;
     return sent;
 }
 

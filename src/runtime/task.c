@@ -159,9 +159,11 @@ void task_free(struct task *task)
 /* True if this step needs the cached record: decoding one is most of the cost of a step. */
 static bool wants_copy(const struct task *task, enum event_kind kind)
 {
+    const struct store_facts *store = &task->options.store;
+    bool renews_by_token = store->tests_grant && !store->renews_by_revision;
     if (kind == EVENT_TIMER)
         return task->lease.state == LEASE_LEAVING ||
-               (task->lease.state == LEASE_HELD && !task->options.store.tests_grant);
+               (task->lease.state == LEASE_HELD && !renews_by_token);
     return kind == EVENT_START || kind == EVENT_RELEASE;
 }
 

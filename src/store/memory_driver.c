@@ -437,8 +437,8 @@ static void memory_diagnose(const char *url, const struct diagnosis *diagnosis)
 
 const struct store_driver memory_driver = {
     .scheme = "memory",
-    .capabilities =
-        STORE_WATCHES | STORE_TIME | STORE_ONE_CLOCK | STORE_TESTS_GRANT | STORE_DELETES,
+    .capabilities = STORE_WATCHES | STORE_TIME | STORE_ONE_CLOCK | STORE_TESTS_GRANT |
+                    STORE_RENEWS_GRANT | STORE_DELETES,
     .state_size = sizeof(struct memory),
     .ttl_least_ms = 10,
     .open = memory_open,

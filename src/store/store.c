@@ -82,6 +82,7 @@ struct store_facts store_facts_of(const struct store_driver *driver)
     return (struct store_facts){.judge = judge,
                                 .one_clock = (bits & STORE_ONE_CLOCK) != 0,
                                 .tests_grant = (bits & STORE_TESTS_GRANT) != 0,
+                                .renews_by_revision = (bits & STORE_RENEWS_GRANT) == 0,
                                 .wakes_with_record = (bits & STORE_TELLS) != 0,
                                 .reply_timeout_ms = 1000};
 }

@@ -14,17 +14,18 @@
 #include "core/lease.h"
 
 /* name, what the driver guarantees */
-#define STORE_CAPABILITY_LIST(X)                                                   \
-    X(DURABLE, "acknowledged writes survive power loss")                           \
-    X(WATCHES, "reports changes as they happen")                                   \
-    X(TELLS, "sends the new record to the sessions that a write names")            \
-    X(TIME, "has a clock of its own, sent with every reply")                       \
-    X(ONE_CLOCK, "that clock is the one its clients read")                         \
-    X(SESSIONS, "detects which processes are alive")                               \
-    X(TESTS_GRANT, "tests IF_GRANT, and a token besides a revision, at the write") \
-    X(DELETES, "deletes conditionally, so that a free key costs nothing")          \
-    X(HISTORY, "keeps the changes of a key")                                       \
-    X(TOKENS_RESTART, "tokens grow over a restart")                                \
+#define STORE_CAPABILITY_LIST(X)                                                         \
+    X(DURABLE, "acknowledged writes survive power loss")                                 \
+    X(WATCHES, "reports changes as they happen")                                         \
+    X(TELLS, "sends the new record to the sessions that a write names")                  \
+    X(TIME, "has a clock of its own, sent with every reply")                             \
+    X(ONE_CLOCK, "that clock is the one its clients read")                               \
+    X(SESSIONS, "detects which processes are alive")                                     \
+    X(TESTS_GRANT, "tests a token at the write: before a delete, or besides a revision") \
+    X(RENEWS_GRANT, "renews a grant by its token alone")                                 \
+    X(DELETES, "deletes conditionally, so that a free key costs nothing")                \
+    X(HISTORY, "keeps the changes of a key")                                             \
+    X(TOKENS_RESTART, "tokens grow over a restart")                                      \
     X(TOKENS_FAILOVER, "tokens grow over a failover")
 
 enum store_capability_bit {
@@ -50,14 +51,35 @@ enum store_verb {
     VERB_STORE_HISTORY, /* the changes of the key, newest first, as far back as they are kept */
 };
 
+/* The record that a swap writes, as far as drivers need it: they do not decode its bytes. All 0 if
+ * the bytes are not a record. The strings are never NULL in the summary of a record. */
+struct store_summary {
+    enum record_kind kind;
+    unsigned grants, new_grants, renewed_grants; /* all; by this write; or renewed by it */
+    unsigned waiters, offers;
+    bool queued;    /* the request's session is among the waiters */
+    bool permanent; /* a watermark, or an id that waits for one: has no retention */
+    /* Of the first grant; without a grant, `holder` is that of the span that blocks. */
+    bool renewed, broken; /* renewed or made by this write */
+    uint64_t token;       /* 0: this write makes the grant */
+    int64_t ttl_ms;
+    const char *holder, *request;
+    /* The key is held for this long after the write, and until this time by the store's clock. A
+     * cooldown does not count, except that of an id that is done. 0: it is not. */
+    int64_t held_ms, held_until_ms;
+    int64_t spans_ms; /* length of cooldown and delay together */
+};
+
 struct store_request {
     enum store_verb verb;
     const char *key; /* or prefix */
     struct condition condition;
-    const char *bytes; /* swap: the encoded record */
+    const char *bytes; /* swap: the encoded record … */
     size_t length;
-    /* A swap under IF_GRANT has no bytes: the store renews that grant as rules_decide() would. A
-     * delete under IF_GRANT succeeds only if the record contains nothing but that grant. */
+    struct store_summary summary; /* … and what it contains */
+    /* A delete under IF_GRANT succeeds only if the record contains nothing but that grant. A swap
+     * under IF_GRANT needs STORE_RENEWS_GRANT and has no bytes: the store renews that grant as
+     * rules_decide() would. */
     int64_t ttl_ms;
     uint64_t session;
     bool bound;
@@ -65,9 +87,10 @@ struct store_request {
      * the record waits for a watermark (expiry.h). 0: never. Watchers are not notified of the
      * removal. */
     int64_t retention_ms;
-    /* Sessions to notify after the write, if the driver can. */
+    /* Sessions to notify after the write, if the driver can. The write grants or offers the key to
+     * the first ones. */
     const uint64_t *wake;
-    size_t wake_count;
+    size_t wake_count, given_count;
 };
 
 struct store_reply {
@@ -88,8 +111,8 @@ struct store_reply {
     const char *why; /* trouble: NULL, or what failed and what to do */
 };
 
-/* May submit further requests, but must not write in the middle of a list. The request's key, bytes
- * and `wake` must stay valid until the call. */
+/* May submit further requests, but must not write in the middle of a list. The request's key,
+ * bytes, summary and `wake` must stay valid until the call. */
 typedef void store_done(void *caller, const struct store_reply *reply);
 
 /* The time source of a driver without a clock of its own; it must not read any other clock. */

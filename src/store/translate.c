@@ -5,6 +5,59 @@
 #include "base/check.h"
 #include "wire/record_codec.h"
 
+static void summarize_hold(struct store_summary *out, const struct stamp *since, int64_t length_ms,
+                           const char *by)
+{
+    bool is_new = since->revision == THIS_WRITE;
+    int64_t *to = is_new ? &out->held_ms : &out->held_until_ms;
+    int64_t end_ms = is_new ? length_ms : since->time_ms + length_ms;
+    if (end_ms > *to)
+        *to = end_ms;
+    if (out->holder[0] == '\0')
+        out->holder = by;
+}
+
+static void summarize_grants(const struct record *record, struct store_summary *out)
+{
+    out->grants = record->grant_count;
+    for (size_t i = 0; i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        bool is_new = grant->granted.revision == THIS_WRITE;
+        out->new_grants += is_new ? 1 : 0;
+        out->renewed_grants += is_new || grant->renewed.revision == THIS_WRITE ? 1 : 0;
+        summarize_hold(out, &grant->renewed, grant->ttl_ms + grant->lock_delay_ms, grant->holder);
+    }
+    if (record->grant_count == 0)
+        return;
+    const struct grant *first = &record->grants[0];
+    out->renewed = first->renewed.revision == THIS_WRITE;
+    out->broken = first->broken;
+    out->token = grant_token(first);
+    out->ttl_ms = first->ttl_ms;
+    out->request = first->request;
+}
+
+void summarize_record(const struct record *record, uint64_t session, struct store_summary *out)
+{
+    const struct span *delay = &record->delay, *cooling = &record->cooling;
+    *out = (struct store_summary){.kind = record->kind,
+                                  .waiters = record->waiter_count,
+                                  .permanent = record_awaits_watermark(record) ||
+                                               record->kind == KIND_WATERMARK,
+                                  .holder = "",
+                                  .request = "",
+                                  .spans_ms = delay->length_ms + cooling->length_ms};
+    summarize_grants(record, out);
+    for (size_t i = 0; i < record->waiter_count; i++) {
+        out->offers += record->waiters[i].offered ? 1 : 0;
+        out->queued = out->queued || record->waiters[i].session == session;
+    }
+    if (delay->length_ms > 0)
+        summarize_hold(out, &delay->since, delay->length_ms, delay->by);
+    if (record->kind == KIND_ONCE && cooling->length_ms > 0)
+        summarize_hold(out, &cooling->since, cooling->length_ms, cooling->by);
+}
+
 void translate_request(const struct lease *lease, const struct lease_output *output,
                        const struct record *record, char *bytes, size_t size,
                        struct store_request *out)
@@ -21,11 +74,13 @@ void translate_request(const struct lease *lease, const struct lease_output *out
                                   .session = request->session,
                                   .bound = request->bound,
                                   .wake = output->wake,
-                                  .wake_count = output->wake_count};
+                                  .wake_count = output->wake_count,
+                                  .given_count = output->given_count};
     if (output->action == ACTION_SWAP && output->condition.kind != IF_GRANT) {
         out->bytes = bytes;
         out->length = record_encode(record, bytes, size);
         ASSERT(out->length > 0);
+        summarize_record(record, request->session, &out->summary);
         out->retention_ms = record_retention_ms(record);
     }
 }

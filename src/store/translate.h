@@ -8,7 +8,11 @@
 
 #include "store/store.h"
 
-/* `bytes` must stay valid until the reply; `size` is at least RECORD_MAX. */
+/* What drivers need to know of a record that `session` writes. Its strings are the record's. */
+void summarize_record(const struct record *record, uint64_t session, struct store_summary *out);
+
+/* `bytes` must stay valid until the reply; `size` is at least RECORD_MAX. The strings of the
+ * summary are the record's: a caller that changes the record before the reply must copy them. */
 void translate_request(const struct lease *lease, const struct lease_output *output,
                        const struct record *record, char *bytes, size_t size,
                        struct store_request *out);

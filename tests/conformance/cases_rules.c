@@ -150,7 +150,7 @@ static uint64_t any_token(const struct stamp *written)
 static struct store_request any_request(const char *key, const struct store_reply *first)
 {
     uint64_t token = any_token(&first->written);
-    if (!one_in(3)) {
+    if ((suite_bits() & STORE_RENEWS_GRANT) != 0 && !one_in(3)) {
         struct store_request request = renewing(key, token, any_length_ms());
         request.session = one_in(2) ? client_session(0) : random_next(&dice);
         request.bound = one_in(2);

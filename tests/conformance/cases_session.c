@@ -152,13 +152,20 @@ static const struct store_reply *wake(unsigned client, struct store_request requ
     return ask(client, request);
 }
 
-/* A named process has written a record before, to add itself. */
+/* A named process has queued before. */
 static void queue_parties(void)
 {
     const char *key = key_named("places");
     uint64_t revision = put(0, key, if_absent, value_of(key, "nobody"));
-    for (unsigned client = 0; client < clients_count(); client++)
-        revision = put(client, key, if_revision(revision), value_of(key, "one more"));
+    for (unsigned client = 0; client < clients_count(); client++) {
+        struct record *record = value_record(key, "nobody");
+        struct waiter *waiter = record_add_waiter(record);
+        (void)strcpy(waiter->holder, "one more");
+        (void)strcpy(waiter->request, "queued");
+        waiter->session = client_session(client);
+        waiter->ttl_ms = 1000;
+        revision = put(client, key, if_revision(revision), value_encode(record));
+    }
 }
 
 static void forget_notices(void)

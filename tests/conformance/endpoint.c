@@ -5,6 +5,8 @@
 #include "suite_clock.h"
 
 #include "base/check.h"
+#include "store/translate.h"
+#include "wire/record_codec.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -24,6 +26,7 @@ struct pending {
     enum store_verb verb;
     size_t of; /* its index among those sent together */
     bool finished;
+    char holder[HOLDER_MAX + 1], request[REQUEST_MAX + 1]; /* of the summary */
 };
 
 static int64_t site_now_ms(void *owner)
@@ -47,6 +50,7 @@ void packet_put_request(struct packet *packet, const struct store_request *reque
     packet_put(packet, request->session);
     packet_put(packet, request->bound ? 1 : 0);
     packet_put_bytes(packet, request->wake, request->wake_count * sizeof request->wake[0]);
+    packet_put(packet, request->given_count);
 }
 
 static struct store_request next_request(struct packet *packet)
@@ -64,6 +68,7 @@ static struct store_request next_request(struct packet *packet)
     request.bound = packet_next(packet) != 0;
     request.wake = packet_next_bytes(packet, &size);
     request.wake_count = size / sizeof request.wake[0];
+    request.given_count = packet_next(packet);
     return request;
 }
 
@@ -141,11 +146,28 @@ static void on_reply(void *caller, const struct store_reply *reply)
     }
 }
 
+/* Cases write bytes of their own, so the summary is made here; of no record it is empty. */
+static void summarize(struct pending *pending, struct store_request *request)
+{
+    static struct record record;
+    struct codec_error error;
+    struct store_summary *summary = &request->summary;
+    if (request->length == 0 ||
+        record_decode(request->bytes, request->length, &record, &error) != DECODE_OK)
+        return;
+    summarize_record(&record, pending->endpoint->session, summary);
+    text_copy(pending->holder, sizeof pending->holder, summary->holder);
+    text_copy(pending->request, sizeof pending->request, summary->request);
+    summary->holder = pending->holder;
+    summary->request = pending->request;
+}
+
 static void submit(struct pending *pending)
 {
     struct endpoint *endpoint = pending->endpoint;
     pending->packet.at = 0;
     struct store_request request = next_request(&pending->packet);
+    summarize(pending, &request);
     endpoint->driver->submit(endpoint->state, &request, on_reply, pending);
 }
 
@@ -184,6 +206,7 @@ static void open_store(struct endpoint *endpoint, uint64_t session)
                                    .notice = on_notice,
                                    .owner = endpoint};
     ASSERT(endpoint->state == NULL);
+    endpoint->session = session;
     text_init(&why, text, sizeof text);
     endpoint->state = malloc(endpoint->driver->state_size);
     ASSERT(endpoint->state != NULL);

@@ -26,6 +26,7 @@ struct endpoint {
     const struct store_driver *driver;
     const char *url;
     void *state; /* NULL while it is closed */
+    uint64_t session;
     struct pending *pendings;
     struct packet *out; /* of the current order */
     size_t out_count, unanswered;

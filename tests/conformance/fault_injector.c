@@ -6,6 +6,7 @@
 #include "fault_injector.h"
 
 #include "base/check.h"
+#include "store/translate.h"
 #include "wire/record_codec.h"
 
 #include <ctype.h>
@@ -194,6 +195,7 @@ static bool rewrite(struct injected *injected, uint64_t token)
     injected->bytes = allocate(RECORD_MAX + 1);
     injected->request.bytes = injected->bytes;
     injected->request.length = record_encode(&record, injected->bytes, RECORD_MAX + 1);
+    summarize_record(&record, injected->request.session, &injected->request.summary);
     return injected->request.length > 0;
 }
 

@@ -22,10 +22,10 @@
     X(DELETE_OF_NOTHING, "delete", STORE_DELETES, "a delete of an absent key is answered with ok") \
     X(DELETE_WITH_ALL, "release", STORE_TESTS_GRANT | STORE_DELETES,                               \
       "a release by token deletes the waiters, too")                                               \
-    X(BLIND_RENEW, "renew", STORE_TESTS_GRANT, "a renewal renews any current grant")               \
-    X(LATE_RENEW, "renew: it does not", STORE_TESTS_GRANT,                                         \
+    X(BLIND_RENEW, "renew", STORE_RENEWS_GRANT, "a renewal renews any current grant")              \
+    X(LATE_RENEW, "renew: it does not", STORE_RENEWS_GRANT,                                        \
       "a renewal does not ask whether the lease has run out")                                      \
-    X(RENEW_MOVES_TOKEN, "renew", STORE_TESTS_GRANT, "a renewal leaves the mark of the grant")     \
+    X(RENEW_MOVES_TOKEN, "renew", STORE_RENEWS_GRANT, "a renewal leaves the mark of the grant")    \
     X(TOKEN_NOT_TESTED, "swap: a token", STORE_TESTS_GRANT,                                        \
       "a token beside a revision is not looked at")                                                \
     X(TIME_OF_ANSWER, "time", STORE_TIME,                                                          \

@@ -126,7 +126,8 @@ const struct store_driver *faulty_driver_prepare(enum defect defect,
                                                  const struct store_driver *inner)
 {
     /* Declares only what the core needs to rely on the store's clock. */
-    const unsigned claims = STORE_TIME | STORE_ONE_CLOCK | STORE_TESTS_GRANT | STORE_DELETES;
+    const unsigned claims =
+        STORE_TIME | STORE_ONE_CLOCK | STORE_TESTS_GRANT | STORE_RENEWS_GRANT | STORE_DELETES;
     static struct store_driver driver;
     active_defect = defect;
     inner_driver = inner;

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "store/k8s/yaml_json.h"
 #include "store/k8s/k8s_lease.h"
+#include "store/translate.h"
 #include "workload/workload_object.h"
 #include "wire/record_codec.h"
 
@@ -27,7 +28,7 @@ static void check_foreign(const struct k8s_lease *lease)
     size_t length = k8s_lease_foreign_record(lease, "k", NULL, &scratch, again, sizeof again);
     ASSERT(length > 0);
     ASSERT(record_decode(again, length, &scratch, &error) == DECODE_OK);
-    ASSERT(k8s_lease_foreign_grant(lease, &scratch) != NULL);
+    ASSERT(k8s_lease_is_foreign_grant(lease, scratch.grants[0].request));
 }
 
 static void check_written(const json_t *before)
@@ -41,8 +42,10 @@ static void check_written(const json_t *before)
     grant->ttl_ms = 1500;
     grant->granted = grant->renewed = (struct stamp){.revision = THIS_WRITE};
     size_t length = record_encode(&record, bytes, sizeof bytes);
+    struct store_summary summary;
+    summarize_record(&record, grant->session, &summary);
     struct k8s_lease_write write = {
-        .name = "k", .key = "k", .bytes = bytes, .length = length, .record = &record};
+        .name = "k", .key = "k", .bytes = bytes, .length = length, .summary = &summary};
     json_t *json = k8s_lease_make(before, &write);
     if (json == NULL)
         return; /* its annotations or its spec are invalid */

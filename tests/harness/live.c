@@ -20,6 +20,7 @@ struct sent {
     uint32_t number, serial;
     struct store_request request;
     char key[KEY_MAX + 1];
+    char holder[HOLDER_MAX + 1], request_id[REQUEST_MAX + 1]; /* of the summary */
     uint64_t wake[WAITERS_MAX];
     char bytes[RECORD_MAX];
 };
@@ -146,6 +147,12 @@ static void send_request(struct live *live)
     if (sent->request.wake_count > 0)
         memcpy(sent->wake, live->output.wake, sent->request.wake_count * sizeof sent->wake[0]);
     sent->request.wake = sent->wake;
+    if (sent->request.length > 0) {
+        text_copy(sent->holder, sizeof sent->holder, sent->request.summary.holder);
+        text_copy(sent->request_id, sizeof sent->request_id, sent->request.summary.request);
+        sent->request.summary.holder = sent->holder;
+        sent->request.summary.request = sent->request_id;
+    }
     sent->next = live->sent;
     live->sent = sent;
     live->counts.requests++;

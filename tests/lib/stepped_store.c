@@ -146,7 +146,8 @@ static int stepped_fd(void *state)
 
 const struct store_driver stepped_driver = {
     .scheme = "stepped",
-    .capabilities = STORE_WATCHES | STORE_TIME | STORE_TESTS_GRANT | STORE_DELETES,
+    .capabilities =
+        STORE_WATCHES | STORE_TIME | STORE_TESTS_GRANT | STORE_RENEWS_GRANT | STORE_DELETES,
     .state_size = sizeof(struct stepped),
     .open = stepped_open,
     .close = stepped_close,

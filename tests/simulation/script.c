@@ -319,7 +319,8 @@ static void choose_store(struct world *world, bool wild)
         rules->facts.margin_ms = 2000;
         rules->facts.tests_grant = false;
         break;
-    default:
+    default: /* some test a token, and renew by revision nevertheless */
+        rules->facts.renews_by_revision = rules->facts.wakes_with_record;
         rules->knows_sessions = chance(world, 3000);
         break;
     }

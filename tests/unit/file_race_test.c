@@ -222,6 +222,18 @@ static void few_descriptors_harm_no_other_process(void **state)
 
 /* Sessions that a write names. */
 
+/* True if the decided record grants or offers the key to that session. */
+static bool gives_to(uint64_t session)
+{
+    for (size_t i = 0; i < record.grant_count; i++)
+        if (record.grants[i].granted.revision == THIS_WRITE && record.grants[i].session == session)
+            return true;
+    for (size_t i = 0; i < record.waiter_count; i++)
+        if (record.waiters[i].offered && record.waiters[i].session == session)
+            return true;
+    return false;
+}
+
 /* Decides on the last record received; returns the write, which wakes that session. */
 static struct store_request deciding(const struct request *request, const uint64_t *wake)
 {
@@ -237,7 +249,8 @@ static struct store_request deciding(const struct request *request, const uint64
         .length = needed ? record_encode(&record, encoded, sizeof encoded) : 0,
         .session = request->session,
         .wake = wake,
-        .wake_count = wake != NULL ? 1 : 0};
+        .wake_count = wake != NULL ? 1 : 0,
+        .given_count = wake != NULL && gives_to(*wake) ? 1 : 0};
 }
 
 static struct request verb_of(enum verb verb, uint64_t session)

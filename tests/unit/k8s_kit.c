@@ -3,6 +3,7 @@
 #include "k8s_kit.h"
 
 #include "process/host.h"
+#include "store/translate.h"
 #include "wire/record_codec.h"
 
 #include <poll.h>
@@ -169,5 +170,6 @@ void k8s_kit_grant_key(struct asked *asked, uint64_t revision)
         .condition = {.kind = revision > 0 ? IF_REVISION : IF_ABSENT, .revision = revision},
         .bytes = bytes,
         .length = length};
+    summarize_record(&record, grant->session, &request.summary);
     k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, asked);
 }

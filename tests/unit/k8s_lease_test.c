@@ -5,6 +5,7 @@
  */
 #include "store/k8s/k8s_lease.h"
 
+#include "store/translate.h"
 #include "wire/record_codec.h"
 
 #include <setjmp.h>
@@ -33,13 +34,15 @@ static uint64_t writes;
 
 static json_t *make(const json_t *before)
 {
+    struct store_summary summary;
     size_t length = record_encode(&record, bytes, sizeof bytes);
     assert_true(length > 0);
+    summarize_record(&record, /* session= */ 7, &summary);
     json_t *json = k8s_lease_make(before, &(struct k8s_lease_write){.name = "k",
                                                                     .key = "K/1",
                                                                     .bytes = bytes,
                                                                     .length = length,
-                                                                    .record = &record,
+                                                                    .summary = &summary,
                                                                     .session = 7,
                                                                     .number = ++writes,
                                                                     .wall_ms = 1700000000123});
@@ -211,17 +214,22 @@ static void offer_to(const char *holder)
 static json_t *write_over(json_t *before, bool *gives_way)
 {
     struct k8s_lease lease;
+    struct store_summary summary;
     assert_null(k8s_lease_parse(before, &lease));
-    *gives_way = k8s_lease_gives_way(&lease, &record);
+    summarize_record(&record, /* session= */ 7, &summary);
+    *gives_way = k8s_lease_gives_way(&lease, &summary);
+    if (*gives_way)
+        k8s_lease_give_way(&record);
+    summarize_record(&record, /* session= */ 7, &summary);
     size_t length = record_encode(&record, bytes, sizeof bytes);
     assert_true(length > 0);
     struct k8s_lease_write write = {.name = "k",
                                     .key = "K/1",
                                     .bytes = bytes,
                                     .length = length,
-                                    .record = &record,
+                                    .summary = &summary,
                                     .wall_ms = 1700000000123,
-                                    .streak = k8s_lease_streak(&lease, &record, *gives_way)};
+                                    .streak = k8s_lease_streak(&lease, &summary, *gives_way)};
     json_t *json = k8s_lease_make(before, &write);
     assert_non_null(json);
     json_decref(before);
@@ -322,7 +330,8 @@ static void a_foreign_holder_is_a_record_of_its_own(void **state)
     assert_int_equal(record.grants[0].ttl_ms, 15000);
     assert_int_equal(record.grants[0].renewed.revision, 77);
     assert_int_equal(record.grants[0].renewed.time_ms, TIME_UNKNOWN);
-    assert_non_null(k8s_lease_foreign_grant(&lease, &record));
+    assert_true(k8s_lease_is_foreign_grant(&lease, record.grants[0].request));
+    assert_false(k8s_lease_is_foreign_grant(&lease, "r"));
 
     /* Waiters of the record are kept, with the current holder. */
     struct waiter *waiter = record_add_waiter(&record);

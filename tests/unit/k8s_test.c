@@ -7,6 +7,7 @@
 #include "k8s_kit.h"
 
 #include "process/host.h"
+#include "store/translate.h"
 #include "wire/record_codec.h"
 
 #include <poll.h>
@@ -231,6 +232,7 @@ static void a_strangers_renewal_is_told_to_who_waits(void **state)
                                     .condition = {.kind = IF_REVISION, .revision = 5},
                                     .bytes = bytes,
                                     .length = record_encode(&record, bytes, sizeof bytes)};
+    summarize_record(&record, waiter->session, &request.summary);
     k8s_kit_notices = 0;
     k8s_driver.submit(k8s_kit_store, &request, k8s_kit_answered, &asked);
     /* Where the watch begins, by the renewal, and where it resumes. */

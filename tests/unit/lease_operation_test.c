@@ -50,6 +50,28 @@ static void an_errand_goes_blind_where_the_store_tests(void **state)
     assert_ended(OUTCOME_OK, NULL);
 }
 
+/* As on Redis: a token is enough for a release, but a renewal needs the revision. */
+static void a_renewal_reads_where_the_store_only_tests(void **state)
+{
+    (void)state;
+    options.store.tests_grant = options.store.renews_by_revision = true;
+    (void)neighbour(VERB_ACQUIRE, "b");
+    use_verb(VERB_RENEW, token_in_store("b"));
+    begin();
+    assert_line("idle + start -> errand; read");
+    carry_out();
+    assert_line("errand + answer ok -> errand; verdict done; swap if revision 1");
+    carry_out();
+    assert_ended(OUTCOME_OK, NULL);
+    close_lease(NULL);
+    open_lease(NULL);
+    options.store.tests_grant = options.store.renews_by_revision = true;
+    (void)neighbour(VERB_ACQUIRE, "b");
+    use_verb(VERB_RELEASE, token_in_store("b"));
+    begin();
+    assert_line("idle + start -> errand; delete if token stands 1024");
+}
+
 static void an_errand_that_breaks_never_goes_blind(void **state)
 {
     (void)state;
@@ -178,7 +200,8 @@ static void a_break_wakes_whom_it_breaks(void **state)
     assert_ended(OUTCOME_OK, NULL);
     options.request.now = true;
     begin_knowing();
-    assert_wakes("bc"); /* the broken holder, and the waiter named instead */
+    assert_wakes("cb"); /* the waiter named instead, and the broken holder */
+    assert_int_equal(out.given_count, 1);
     carry_out();
     assert_ended(OUTCOME_OK, NULL);
 }
@@ -270,6 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LEASE_TEST(an_errand_renews_by_token),
         LEASE_TEST(an_errand_goes_blind_where_the_store_tests),
+        LEASE_TEST(a_renewal_reads_where_the_store_only_tests),
         LEASE_TEST(an_errand_that_breaks_never_goes_blind),
         LEASE_TEST(an_errand_uses_what_is_known),
         LEASE_TEST(a_stale_errand_says_so),

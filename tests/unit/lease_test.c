@@ -353,6 +353,7 @@ static void a_cooldown_wakes_all_whom_it_sends_home(void **state)
     happens_knowing(EVENT_RELEASE);
     assert_line("held + let go -> releasing; verdict done; swap if revision 3, wakes 2");
     assert_wakes("bc");
+    assert_int_equal(out.given_count, 0);
     carry_out();
     assert_ended(OUTCOME_OK, NULL);
     assert_int_equal(record.cooling.length_ms, 5000);
@@ -472,7 +473,8 @@ static void on_one_clock_a_release_wakes_one_more_than_it_grants(void **state)
         }
         happens_knowing(EVENT_RELEASE);
         assert_int_equal(out.verdict.offered, OFFERS_MAX);
-        assert_wakes(last == 'i' ? "bcdefghi" : "jbcdefghi");
+        assert_wakes(last == 'i' ? "bcdefghi" : "bcdefghij");
+        assert_int_equal(out.given_count, OFFERS_MAX);
     }
 }
 

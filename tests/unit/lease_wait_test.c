@@ -227,6 +227,7 @@ static void a_leaving_waiter_passes_its_offer_on(void **state)
     happens_knowing(EVENT_RELEASE);
     assert_line("waiting + let go -> leaving; verdict done, named 1; swap if revision 4, wakes 1");
     assert_wakes("c");
+    assert_int_equal(out.given_count, 1);
 }
 
 static void a_waiter_never_stored_just_leaves(void **state)

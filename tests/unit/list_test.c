@@ -65,11 +65,30 @@ static void removes_any_node(void **state)
     }
 }
 
+static void pops_the_first_and_takes_all(void **state)
+{
+    (void)state;
+    struct list list = {0};
+    struct item items[] = {{.name = 'a'}, {.name = 'b'}, {.name = 'c'}};
+    for (size_t i = 0; i < 3; i++)
+        list_append(&list, &items[i].node);
+    assert_ptr_equal(list_pop(&list), &items[0].node);
+    expect_list(&list, "bc");
+    struct list taken = list_take_all(&list);
+    expect_list(&list, "");
+    expect_list(&taken, "bc");
+    assert_non_null(list_pop(&taken));
+    assert_non_null(list_pop(&taken));
+    assert_null(list_pop(&taken));
+    expect_list(&taken, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(appends_and_prepends),
         cmocka_unit_test(removes_any_node),
+        cmocka_unit_test(pops_the_first_and_takes_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

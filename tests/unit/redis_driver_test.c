@@ -334,7 +334,7 @@ static void a_late_sentinel_is_no_surprise(void **state)
     submit(VERB_STORE_READ, "k", 0, NULL);
     redis_flush(redis);
     assert_int_equal(redis->sentinel.state, CONN_OPENING);
-    assert_null(redis->sentinel.first);
+    assert_null(redis->sentinel.calls.first);
     conn_abort(&redis->main.conn, REPLY_TROUBLE, "as its deadline would");
     assert_int_equal(heard.count, 1);
     turn_for(200);

@@ -3,6 +3,7 @@
 #include "redis_kit.h"
 
 #include "process/host.h"
+#include "store/translate.h"
 #include "wire/record_codec.h"
 
 #include <arpa/inet.h>
@@ -182,7 +183,11 @@ void submit_request(const struct store_request *request)
 void submit(enum store_verb verb, const char *key, uint64_t revision, const char *bytes)
 {
     struct store_request request = {.verb = verb, .key = key, .bytes = bytes};
+    static struct record written;
+    struct codec_error error;
     request.length = bytes != NULL ? strlen(bytes) : 0;
+    if (bytes != NULL && record_decode(bytes, request.length, &written, &error) == DECODE_OK)
+        summarize_record(&written, /* session= */ 7, &request.summary);
     request.condition = (struct condition){.kind = IF_REVISION, .revision = revision};
     submit_request(&request);
 }

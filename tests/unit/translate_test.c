@@ -288,6 +288,72 @@ static void a_swap_carries_the_encoded_record(void **state)
     assert_memory_equal(request.bytes, encoded, request.length);
 }
 
+static struct store_summary summary_of_record(void)
+{
+    struct store_summary summary;
+    summarize_record(&record, /* session= */ 5, &summary);
+    return summary;
+}
+
+static struct grant *add_grant(const char *holder, uint64_t granted, uint64_t renewed)
+{
+    struct grant *grant = record_add_grant(&record);
+    text_copy(grant->holder, sizeof grant->holder, holder);
+    text_copy(grant->request, sizeof grant->request, "r");
+    grant->granted = (struct stamp){.revision = granted, .time_ms = 100};
+    grant->renewed = (struct stamp){.revision = renewed, .time_ms = 200};
+    grant->ttl_ms = 3000;
+    return grant;
+}
+
+static void a_summary_names_the_first_holder(void **state)
+{
+    (void)state;
+    record_init(&record, "k");
+    struct grant *first = add_grant("first", /* granted= */ 4, /* renewed= */ 6);
+    first->broken = true;
+    first->lock_delay_ms = 500;
+    (void)add_grant("second", /* granted= */ 4, THIS_WRITE);
+    add_grant("third", THIS_WRITE, THIS_WRITE)->ttl_ms = 9000;
+    struct store_summary summary = summary_of_record();
+    assert_int_equal(summary.grants, 3);
+    assert_int_equal(summary.new_grants, 1);
+    assert_int_equal(summary.renewed_grants, 2);
+    assert_string_equal(summary.holder, "first");
+    assert_string_equal(summary.request, "r");
+    assert_true(summary.token == grant_token(first) && summary.broken && !summary.renewed);
+    assert_int_equal(summary.ttl_ms, 3000);
+    assert_int_equal(summary.held_until_ms, 200 + 3000 + 500);
+    assert_int_equal(summary.held_ms, 9000);
+    assert_false(summary.queued || summary.permanent || summary.waiters > 0);
+}
+
+static void a_summary_counts_waiters_and_spans(void **state)
+{
+    (void)state;
+    record_init(&record, "k");
+    struct waiter *waiter = record_add_waiter(&record);
+    waiter->session = 6;
+    waiter->offered = true;
+    record.delay = (struct span){.length_ms = 40, .by = "crashed"};
+    record.cooling = (struct span){.length_ms = 70, .by = "done"};
+    struct store_summary summary = summary_of_record();
+    assert_int_equal(summary.waiters, 1);
+    assert_int_equal(summary.offers, 1);
+    assert_false(summary.queued);
+    assert_int_equal(summary.held_ms, 40); /* a cooldown of a lock does not block other programs */
+    assert_int_equal(summary.spans_ms, 110);
+    assert_string_equal(summary.holder, "crashed");
+    record_add_waiter(&record)->session = 5;
+    assert_true(summary_of_record().queued);
+    record_set_kind(&record, KIND_ONCE);
+    assert_int_equal(summary_of_record().held_ms, 70);
+    text_copy(record.once.done.watermark, sizeof record.once.done.watermark, "w");
+    assert_true(summary_of_record().permanent);
+    record_set_kind(&record, KIND_WATERMARK);
+    assert_true(summary_of_record().permanent);
+}
+
 static void a_renewal_by_token_carries_only_its_terms(void **state)
 {
     (void)state;
@@ -302,10 +368,12 @@ static void a_renewal_by_token_carries_only_its_terms(void **state)
 static void a_request_names_whom_to_wake(void **state)
 {
     (void)state;
-    struct lease_output output = {.action = ACTION_DELETE, .wake_count = 2, .wake = {8, 9}};
+    struct lease_output output = {
+        .action = ACTION_DELETE, .wake_count = 2, .given_count = 1, .wake = {8, 9}};
     struct store_request request;
     translate_request(&lease, &output, &record, bytes, sizeof bytes, &request);
     assert_int_equal(request.wake_count, 2);
+    assert_int_equal(request.given_count, 1);
     assert_int_equal(request.wake[0], 8);
     assert_int_equal(request.wake[1], 9);
 }
@@ -321,7 +389,9 @@ static void capabilities_become_facts(void **state)
     driver.capabilities = STORE_SESSIONS | STORE_TESTS_GRANT;
     facts = store_facts_of(&driver);
     assert_int_equal(facts.judge, JUDGE_SESSION);
-    assert_true(facts.tests_grant && !facts.one_clock);
+    assert_true(facts.tests_grant && facts.renews_by_revision && !facts.one_clock);
+    driver.capabilities |= STORE_RENEWS_GRANT;
+    assert_false(store_facts_of(&driver).renews_by_revision);
     driver.capabilities = STORE_SESSIONS | STORE_TIME | STORE_ONE_CLOCK | STORE_TELLS;
     facts = store_facts_of(&driver);
     assert_int_equal(facts.judge, JUDGE_STORE_TIME);
@@ -345,6 +415,8 @@ int main(void)
         cmocka_unit_test(liveness_comes_with_the_answer),
         cmocka_unit_test(a_read_and_a_delete_carry_no_bytes),
         cmocka_unit_test(a_swap_carries_the_encoded_record),
+        cmocka_unit_test(a_summary_names_the_first_holder),
+        cmocka_unit_test(a_summary_counts_waiters_and_spans),
         cmocka_unit_test(a_renewal_by_token_carries_only_its_terms),
         cmocka_unit_test(a_request_names_whom_to_wake),
         cmocka_unit_test(capabilities_become_facts),

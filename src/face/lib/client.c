@@ -136,10 +136,10 @@ static void local_queue_wake_at(void *owner, int64_t at_ms)
         client_arm_timer(client);
 }
 
-static void client_on_notify(void *owner, const char *key, const struct store_reply *stands)
+static void client_on_notify(void *owner, const char *key, const struct store_reply *current)
 {
     struct lh_client *client = owner;
-    executor_on_notify(local_queue_executor(client->local_queue), key, stands);
+    executor_on_notify(local_queue_executor(client->local_queue), key, current);
 }
 
 static void step_store(struct lh_client *client)

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "process/host.h"
+#include "store/translate.h"
 #include "wire/record_codec.h"
 
 #include <inttypes.h>
@@ -232,6 +233,7 @@ static bool store_grant(struct lh_client *client, const struct fast_lease *fast,
                                  .condition = {.kind = IF_ABSENT},
                                  .bytes = bytes,
                                  .length = length};
+    summarize_record(&client->scratch, client->scratch.grants[0].session, &swap.summary);
     client->driver->submit(client->state, &swap, on_write_reply, &written);
     /* A key on the fast path has no record, so there is no conflict. */
     ASSERT(written.result == REPLY_OK || written.result == REPLY_TROUBLE);

@@ -104,25 +104,11 @@ static bool is_urgent(const struct store_request *request)
 }
 
 /* True if this write grants or offers to a dead session: its writer had an outdated record. */
-static bool names_dead(struct file *file, const struct store_request *request)
+static bool gives_to_dead(const struct file *file, const struct store_request *request)
 {
-    struct codec_error error;
-    struct record *record = &file->scratch;
-    if (request->wake_count == 0 || request->length == 0 ||
-        record_decode(request->bytes, request->length, record, &error) != DECODE_OK)
-        return false;
-    for (size_t i = 0; i < record->grant_count; i++) {
-        const struct grant *grant = &record->grants[i];
-        if (grant->granted.revision == THIS_WRITE && grant->session != request->session &&
-            !log_session_lives(file->log, grant->session))
+    for (size_t i = 0; i < request->given_count; i++)
+        if (!log_session_lives(file->log, request->wake[i]))
             return true;
-    }
-    for (size_t i = 0; i < record->waiter_count; i++) {
-        const struct waiter *waiter = &record->waiters[i];
-        if (waiter->offered && waiter->offer.revision == THIS_WRITE &&
-            !log_session_lives(file->log, waiter->session))
-            return true;
-    }
     return false;
 }
 
@@ -169,7 +155,8 @@ static enum log_result check_and_write(struct file *file, struct file_job *job)
                                    .now_ms = job->now_ms};
     bool writes = request->verb == VERB_STORE_SWAP || request->verb == VERB_STORE_DELETE;
     job->result = writes ? REPLY_CONFLICT : REPLY_OK;
-    if (writes && condition_holds(request, &stored, &file->scratch) && !names_dead(file, request))
+    if (writes && condition_holds(request, &stored, &file->scratch) &&
+        !gives_to_dead(file, request))
         result = file_write_record(file, job, &stored);
     /* The log's bytes are valid only until its next call. */
     if (result == LOG_OK && record->type == LOG_PUT && record->bytes != request->bytes) {
@@ -407,7 +394,7 @@ static void file_step(void *state)
     }
     while (wakeup_next(&file->wakeup, buffer, sizeof buffer))
         if (file->callbacks.notice != NULL)
-            file->callbacks.notice(file->callbacks.owner, buffer, /* stands= */ NULL);
+            file->callbacks.notice(file->callbacks.owner, buffer, /* current= */ NULL);
     while (file->watch_count > 0 && read(file->changes, buffer, sizeof buffer) > 0) {
     }
     run_jobs(file);
@@ -499,7 +486,8 @@ static bool file_open(void *state, const char *url, const struct store_callbacks
 const struct store_driver file_driver = {
     .scheme = "file",
     .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_ONE_CLOCK | STORE_SESSIONS |
-                    STORE_TESTS_GRANT | STORE_DELETES | STORE_HISTORY | STORE_TOKENS_RESTART,
+                    STORE_TESTS_GRANT | STORE_RENEWS_GRANT | STORE_DELETES | STORE_HISTORY |
+                    STORE_TOKENS_RESTART,
     .state_size = sizeof(struct file),
     .descriptors = 6,
     .ttl_least_ms = 100,

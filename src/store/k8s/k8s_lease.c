@@ -142,11 +142,11 @@ static void name_foreign(const struct k8s_lease *lease, char out[REQUEST_MAX + 1
     (void)snprintf(out, REQUEST_MAX + 1, "lease-%s", lease->uid);
 }
 
-const struct grant *k8s_lease_foreign_grant(const struct k8s_lease *lease, struct record *record)
+bool k8s_lease_is_foreign_grant(const struct k8s_lease *lease, const char *request)
 {
-    char request[REQUEST_MAX + 1];
-    name_foreign(lease, request);
-    return record_grant_by_request(record, request);
+    char foreign[REQUEST_MAX + 1];
+    name_foreign(lease, foreign);
+    return strcmp(request, foreign) == 0;
 }
 
 size_t k8s_lease_foreign_record(const struct k8s_lease *lease, const char *key,
@@ -175,63 +175,45 @@ size_t k8s_lease_foreign_record(const struct k8s_lease *lease, const char *key,
 
 /* ---- writing ---- */
 
-bool k8s_lease_is_grant(const struct record *record)
-{
-    for (size_t i = 0; i < record->grant_count; i++) {
-        if (record->grants[i].granted.revision == THIS_WRITE)
-            return true;
-    }
-    return false;
-}
-
-bool k8s_lease_is_renewal(const struct record *record)
-{
-    for (size_t i = 0; i < record->grant_count; i++) {
-        const struct grant *grant = &record->grants[i];
-        if (grant->granted.revision == THIS_WRITE || grant->renewed.revision == THIS_WRITE)
-            return true;
-    }
-    return false;
-}
-
 /*
  * Our waiters are notified of a release at once; other programs poll. Without a limit on our offers
  * they would never acquire the Lease. So the Lease stays free for some time, as after a crash.
  */
-bool k8s_lease_gives_way(const struct k8s_lease *lease, struct record *record)
+bool k8s_lease_gives_way(const struct k8s_lease *lease, const struct store_summary *summary)
+{
+    return lease->shared && lease->streak > 1 + STREAK_MAX && summary->grants == 0 &&
+           summary->offers > 0;
+}
+
+void k8s_lease_give_way(struct record *record)
 {
     static const struct span yielded = {.length_ms = YIELD_MS, .by = "other programs"};
-    if (!lease->shared || lease->streak <= 1 + STREAK_MAX || record->grant_count > 0 ||
-        record_offers(record) == 0)
-        return false;
     for (size_t i = 0; i < record->waiter_count; i++)
         record->waiters[i].offered = false;
     record->delay = yielded;
-    return true;
 }
 
-unsigned k8s_lease_streak(const struct k8s_lease *lease, const struct record *record,
+unsigned k8s_lease_streak(const struct k8s_lease *lease, const struct store_summary *summary,
                           bool gives_way)
 {
     unsigned streak = lease->streak > 0 && !gives_way ? lease->streak : 1;
     if (!lease->shared)
         return 0;
-    return streak + (k8s_lease_is_grant(record) ? 1 : 0);
+    return streak + (summary->new_grants > 0 ? 1 : 0);
 }
 
 /* The fields that other programs read. Only a new holder changes leaseTransitions. */
 static bool fill_spec(json_t *spec, json_t *annotations, const struct k8s_lease_write *write)
 {
     char now[TIME_TEXT], shown[SHOWN];
-    const struct record *record = write->record;
-    if (record->grant_count == 0) {
+    const struct store_summary *summary = write->summary;
+    if (summary->grants == 0) {
         (void)json_object_del(spec, "holderIdentity");
         return kube_set_string(annotations, ANNOTATION_SHOWN, "");
     }
-    const struct grant *grant = &record->grants[0];
     const json_t *known = json_object_get(spec, "leaseTransitions");
-    bool is_new = grant->granted.revision == THIS_WRITE ||
-                  strcmp(kube_string(spec, "holderIdentity"), grant->holder) != 0;
+    bool is_new =
+        summary->token == 0 || strcmp(kube_string(spec, "holderIdentity"), summary->holder) != 0;
     bool good = true;
     lease_format_time(write->wall_ms, now);
     if (is_new) {
@@ -240,22 +222,26 @@ static bool fill_spec(json_t *spec, json_t *annotations, const struct k8s_lease_
         good = kube_set_string(spec, "acquireTime", now) &&
                json_object_set_new(spec, "leaseTransitions", json_integer(changes)) == 0;
     }
-    if (is_new || grant->renewed.revision == THIS_WRITE)
+    if (is_new || summary->renewed)
         good = good && kube_set_string(spec, "renewTime", now);
-    lease_format_shown(grant->holder, kube_string(spec, "acquireTime"), shown);
-    json_int_t seconds = (grant->ttl_ms + 999) / 1000;
-    return good && kube_set_string(spec, "holderIdentity", grant->holder) &&
+    lease_format_shown(summary->holder, kube_string(spec, "acquireTime"), shown);
+    json_int_t seconds = (summary->ttl_ms + 999) / 1000;
+    return good && kube_set_string(spec, "holderIdentity", summary->holder) &&
            json_object_set_new(spec, "leaseDurationSeconds",
                                json_integer(seconds > 0 ? seconds : 1)) == 0 &&
            kube_set_string(annotations, ANNOTATION_SHOWN, shown);
+}
+
+const char *k8s_lease_manager(const struct store_summary *summary)
+{
+    return summary->renewed_grants > 0 ? K8S_HOLDER_MANAGER : K8S_WAITER_MANAGER;
 }
 
 static bool fill_annotations(json_t *annotations, const struct k8s_lease_write *write)
 {
     char number[48];
     bool was_a = json_object_get(annotations, ANNOTATION_BEAT_A) != NULL;
-    const char *manager =
-        k8s_lease_is_renewal(write->record) ? K8S_HOLDER_MANAGER : K8S_WAITER_MANAGER;
+    const char *manager = k8s_lease_manager(write->summary);
     (void)json_object_del(annotations, was_a ? ANNOTATION_BEAT_A : ANNOTATION_BEAT_B);
     (void)snprintf(number, sizeof number, "%" PRIx64 "-%" PRIu64, write->session, write->number);
     return kube_set_string(annotations, ANNOTATION_KEY, write->key) &&
@@ -318,14 +304,10 @@ const char *k8s_lease_changed(const json_t *sent, const json_t *got)
     return NULL;
 }
 
-bool k8s_lease_is_only_grant(const struct record *record)
+bool k8s_lease_is_only_grant(const struct store_summary *summary)
 {
-    for (size_t i = 0; i < record->grant_count; i++) {
-        if (record->grants[i].granted.revision != THIS_WRITE)
-            return false;
-    }
-    return record->grant_count > 0 && record->waiter_count == 0 && record->kind == KIND_LOCK &&
-           record->cooling.length_ms == 0 && record->delay.length_ms == 0;
+    return summary->grants > 0 && summary->new_grants == summary->grants && summary->waiters == 0 &&
+           summary->kind == KIND_LOCK && summary->spans_ms == 0;
 }
 
 /* ---- deletion ---- */

@@ -50,32 +50,31 @@ const char *k8s_lease_parse(const json_t *json, struct k8s_lease *out);
 size_t k8s_lease_foreign_record(const struct k8s_lease *lease, const char *key,
                                 const char *local_record, struct record *scratch, char *bytes,
                                 size_t size);
-/* The foreign holder's grant in a record that was made from it; NULL if it is gone. */
-const struct grant *k8s_lease_foreign_grant(const struct k8s_lease *lease, struct record *record);
+/* True if this is the request id of the foreign holder's grant in that record. */
+bool k8s_lease_is_foreign_grant(const struct k8s_lease *lease, const char *request);
 
 /* The input of a write. */
 struct k8s_lease_write {
     const char *name, *key;
     const char *bytes; /* the encoded record … */
     size_t length;
-    const struct record *record; /* … and decoded */
-    uint64_t session, number;    /* the writer's session, and the number of the write in it */
-    int64_t wall_ms;             /* for people and other programs; no decision depends on it */
-    unsigned streak;             /* see k8s_lease_streak() */
+    const struct store_summary *summary; /* … and what it contains */
+    uint64_t session, number; /* the writer's session, and the number of the write in it */
+    int64_t wall_ms;          /* for people and other programs; no decision depends on it */
+    unsigned streak;          /* see k8s_lease_streak() */
 };
 
-/* True if this write grants the lease. */
-bool k8s_lease_is_grant(const struct record *record);
-/* True if this write grants or renews: then the time of its field manager is a renewal. */
-bool k8s_lease_is_renewal(const struct record *record);
+/* The field manager of a write: if it grants or renews, the manager's time is a renewal. */
+const char *k8s_lease_manager(const struct store_summary *summary);
 /*
- * On a shared Lease we stop offering it to our own waiters after three grants in a row: this
- * changes the record so that no client of ours acquires it for some seconds. False: unchanged.
+ * On a shared Lease we stop offering it to our own waiters after three grants in a row: then the
+ * second function changes the record so that no client of ours acquires it for some seconds.
  */
-bool k8s_lease_gives_way(const struct k8s_lease *lease, struct record *record);
+bool k8s_lease_gives_way(const struct k8s_lease *lease, const struct store_summary *summary);
+void k8s_lease_give_way(struct record *record);
 /* The number of our grants since other programs held it, or could have, plus one; 0 if no other
  * program uses it. */
-unsigned k8s_lease_streak(const struct k8s_lease *lease, const struct record *record,
+unsigned k8s_lease_streak(const struct k8s_lease *lease, const struct store_summary *summary,
                           bool gives_way);
 /* The Lease to write. `before`: the current Lease, not changed; NULL for a new one. NULL when out
  * of memory. */
@@ -86,7 +85,7 @@ json_t *k8s_lease_make(const json_t *before, const struct k8s_lease_write *write
  */
 const char *k8s_lease_changed(const json_t *sent, const json_t *got);
 /* True if only the grant of this write depends on the record: then the write may be undone. */
-bool k8s_lease_is_only_grant(const struct record *record);
+bool k8s_lease_is_only_grant(const struct store_summary *summary);
 /* The Lease without our members, if we must not delete it. */
 json_t *k8s_lease_vacate(const json_t *before);
 

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "process/host.h"
 #include "store/k8s/k8s_internal.h"
+#include "store/translate.h"
 #include "wire/record_codec.h"
 
 #include <stdio.h>
@@ -200,10 +201,9 @@ static bool k8s_request_wait_locally(struct k8s_request *pending, const struct k
 {
     struct k8s *k8s = pending->k8s;
     const struct store_request *request = &pending->request;
-    const struct grant *grant = lease != NULL && lease->state == K8S_LEASE_FOREIGN
-                                    ? k8s_lease_foreign_grant(lease, &k8s->scratch)
-                                    : NULL;
-    if (grant == NULL)
+    const struct store_summary *summary = &request->summary;
+    if (lease == NULL || lease->state != K8S_LEASE_FOREIGN || summary->grants == 0 ||
+        !k8s_lease_is_foreign_grant(lease, summary->request))
         return false;
     struct store_reply reply = {.result = REPLY_OK,
                                 .present = true,
@@ -212,7 +212,7 @@ static bool k8s_request_wait_locally(struct k8s_request *pending, const struct k
                                 .bytes = request->bytes,
                                 .length = request->length};
     k8s_watch_require(k8s);
-    if (grant->broken)
+    if (summary->broken)
         k8s_request_fail(pending, REPLY_DENIED,
                          "another program holds this Lease and cannot be notified; "
                          "break --now removes its hold");
@@ -223,20 +223,34 @@ static bool k8s_request_wait_locally(struct k8s_request *pending, const struct k
     return true;
 }
 
-/* Replaces `before`, the current Lease as far as we know; NULL: creates it. */
+/* Changes the record to be written, which must be decoded for that. False if it is unchanged. */
+static bool k8s_request_give_way(struct k8s_request *pending, const struct k8s_lease *lease,
+                                 struct k8s_lease_write *write, struct store_summary *summary)
+{
+    struct k8s *k8s = pending->k8s;
+    struct codec_error error;
+    if (!k8s_lease_gives_way(lease, summary) ||
+        record_decode(write->bytes, write->length, &k8s->scratch, &error) != DECODE_OK)
+        return false;
+    k8s_lease_give_way(&k8s->scratch);
+    summarize_record(&k8s->scratch, pending->request.session, summary);
+    write->bytes = k8s->encoded;
+    write->length = record_encode(&k8s->scratch, k8s->encoded, sizeof k8s->encoded);
+    return true;
+}
+
+/* Replaces `before`, the current Lease as far as we know; NULL: creates it. Bytes that are no
+ * record are stored too; other programs then see a Lease without a holder. */
 static void k8s_request_write(struct k8s_request *pending, const json_t *before,
                               const struct k8s_lease *lease)
 {
     struct k8s *k8s = pending->k8s;
-    struct codec_error error;
     char path[2 * K8S_NAME_MAX];
     const struct store_request *request = &pending->request;
-    /* Bytes that are no record are stored too; other programs then see a Lease without a holder. */
-    bool decoded =
-        record_decode(request->bytes, request->length, &k8s->scratch, &error) == DECODE_OK;
+    struct store_summary summary = request->summary;
     if (k8s_request_wait_locally(pending, lease))
         return;
-    if (lease != NULL && lease->terminating && k8s_lease_is_grant(&k8s->scratch)) {
+    if (lease != NULL && lease->terminating && summary.new_grants > 0) {
         k8s_request_fail(pending, REPLY_TROUBLE,
                          "the Lease is being deleted and waits for its finalizers: it "
                          "cannot be locked");
@@ -248,21 +262,16 @@ static void k8s_request_write(struct k8s_request *pending, const json_t *before,
                                     .key = request->key,
                                     .bytes = request->bytes,
                                     .length = request->length,
-                                    .record = &k8s->scratch,
+                                    .summary = &summary,
                                     .wall_ms = host_wall_ms(),
                                     .session = k8s->callbacks.session,
                                     .number = ++k8s->writes};
-    bool gives_way = decoded && lease != NULL && k8s_lease_gives_way(lease, &k8s->scratch);
-    if (gives_way) {
-        write.bytes = k8s->encoded;
-        write.length = record_encode(&k8s->scratch, k8s->encoded, sizeof k8s->encoded);
+    if (lease != NULL) {
+        bool gives_way = k8s_request_give_way(pending, lease, &write, &summary);
+        write.streak = k8s_lease_streak(lease, &summary, gives_way);
     }
-    if (lease != NULL)
-        write.streak = k8s_lease_streak(lease, &k8s->scratch, gives_way);
     json_t *body = k8s_lease_make(before, &write);
-    const char *manager =
-        k8s_lease_is_renewal(&k8s->scratch) ? K8S_HOLDER_MANAGER : K8S_WAITER_MANAGER;
-    if (record_waiter_by_session(&k8s->scratch, k8s->callbacks.session) != NULL)
+    if (summary.queued)
         k8s_watch_require(k8s);
     if (body == NULL) {
         k8s_request_fail(pending, REPLY_TROUBLE, "out of memory");
@@ -271,9 +280,9 @@ static void k8s_request_write(struct k8s_request *pending, const json_t *before,
     pending->sent = json_incref(body);
     pending->replaced = before != NULL ? lease->revision : 0;
     pending->shared = before != NULL && lease->shared;
-    pending->undoable = before == NULL || (decoded && k8s_lease_is_only_grant(&k8s->scratch));
+    pending->undoable = before == NULL || k8s_lease_is_only_grant(&summary);
     (void)snprintf(path, sizeof path, "%s%s?fieldManager=%s", before != NULL ? "/" : "",
-                   before != NULL ? pending->name : "", manager);
+                   before != NULL ? pending->name : "", k8s_lease_manager(&summary));
     k8s_request_send(pending, PHASE_WRITING, before != NULL ? "PUT" : "POST", path, body);
 }
 

@@ -95,7 +95,7 @@ static void k8s_watch_notice_all(struct k8s *k8s)
         bool awaited = cached->awaited && k8s_lease_parse(cached->json, &lease) == NULL;
         const char *key = awaited ? k8s_key_of(k8s, &lease) : NULL;
         if (key != NULL)
-            k8s->callbacks.notice(k8s->callbacks.owner, key, /* known= */ NULL);
+            k8s->callbacks.notice(k8s->callbacks.owner, key, /* current= */ NULL);
     }
 }
 

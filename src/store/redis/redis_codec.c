@@ -9,51 +9,26 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "store/translate.h"
 #include "wire/record_codec.h"
 #include "wire/redis_message.h"
 
 #include <string.h>
 
-#define DAY_MS ((int64_t)24 * 3600 * 1000)
+#define DAY_MS          ((int64_t)24 * 3600 * 1000)
+#define FOREIGN_REQUEST "stranger " /* begins the request ids of foreign grants */
 
 /* ---- requests ---- */
-
-static void extend_hold(struct draft *draft, const struct stamp *since, int64_t length_ms,
-                        const char *by)
-{
-    int64_t *to = since->revision == THIS_WRITE ? &draft->fresh_ms : &draft->until_ms;
-    int64_t end_ms = since->revision == THIS_WRITE ? length_ms : since->time_ms + length_ms;
-    if (end_ms > *to)
-        *to = end_ms;
-    if (draft->by[0] == '\0')
-        draft->by = by;
-}
-
-/* A cooldown does not block other programs, but an id that is done is done for all of them. */
-static void hold_of_record(const struct record *record, struct draft *out)
-{
-    const struct span *delay = &record->delay, *cooling = &record->cooling;
-    for (size_t i = 0; i < record->grant_count; i++) {
-        const struct grant *grant = &record->grants[i];
-        extend_hold(out, &grant->renewed, grant->ttl_ms + grant->lock_delay_ms, grant->holder);
-    }
-    if (delay->length_ms > 0)
-        extend_hold(out, &delay->since, delay->length_ms, delay->by);
-    if (record->kind == KIND_ONCE && cooling->length_ms > 0)
-        extend_hold(out, &cooling->since, cooling->length_ms, cooling->by);
-}
 
 /*
  * How long the server keeps the record: as long as the core requested; without a TTL (0) if it
  * waits for a watermark or is one; for leftovers of crashed processes, a day longer than it blocks.
  */
-static int64_t lifetime_of(const struct record *record, int64_t retention_ms)
+static int64_t lifetime_of(const struct store_summary *summary, int64_t retention_ms)
 {
-    if (record_awaits_watermark(record) || record->kind == KIND_WATERMARK)
+    if (summary->permanent)
         return 0;
-    if (retention_ms > 0)
-        return retention_ms + 1;
-    return -(DAY_MS + record->cooling.length_ms + record->delay.length_ms);
+    return retention_ms > 0 ? retention_ms + 1 : -(DAY_MS + summary->spans_ms);
 }
 
 static bool is_first_in_queue(const struct redis *redis, struct record *record)
@@ -67,7 +42,7 @@ static void foreign_request_name(const struct redis *redis, uint32_t slot, char 
 {
     struct text text;
     text_init(&text, out, REQUEST_MAX + 1);
-    text_add(&text, "stranger ");
+    text_add(&text, FOREIGN_REQUEST);
     text_add_hex(&text, redis->foreign_session + slot);
 }
 
@@ -101,38 +76,51 @@ static void send_keys(struct redis_conn *conn, const struct redis_names *names)
     conn_arg(conn, names->counter);
 }
 
+/* Removes foreign grants from the record to be written. A foreign grant is the first of its record:
+ * others need no decoding. */
+static void draft_remove_foreign(struct redis *redis, struct redis_op *op, struct draft *draft,
+                                 struct store_summary *summary)
+{
+    struct codec_error error;
+    struct record *record = &redis->scratch;
+    if (summary->grants == 0 ||
+        strncmp(summary->request, FOREIGN_REQUEST, sizeof FOREIGN_REQUEST - 1) != 0 ||
+        record_decode(draft->bytes, draft->length, record, &error) != DECODE_OK ||
+        !remove_foreign(redis, record, &op->breaks))
+        return;
+    summarize_record(record, op->request.session, summary);
+    op->waits_behind = is_first_in_queue(redis, record);
+    if (op->breaks) /* the write must fail: we cannot break a foreign lock */
+        return;
+    draft->knows_foreign = true;
+    draft->length =
+        record_needed(record) ? record_encode(record, redis->encoded, sizeof redis->encoded) : 0;
+    draft->bytes = redis->encoded;
+}
+
 void draft_make(struct redis *redis, struct redis_op *op, struct draft *out)
 {
     const struct store_request *request = &op->request;
-    struct codec_error error;
-    struct record *record = &redis->scratch;
-    *out = (struct draft){.bytes = request->bytes, .by = ""};
-    out->length = request->verb == VERB_STORE_SWAP ? request->length : 0;
-    op->leaves_free = out->length == 0;
-    if (out->length == 0 || record_decode(out->bytes, out->length, record, &error) != DECODE_OK)
-        return;
-    out->knows_foreign = remove_foreign(redis, record, &op->breaks);
-    op->leaves_free = record->grant_count == 0 && !out->knows_foreign;
-    op->waits_behind = out->knows_foreign && is_first_in_queue(redis, record);
-    hold_of_record(record, out);
-    out->retention_ms = lifetime_of(record, request->retention_ms);
-    if (op->breaks) {
-        out->knows_foreign = false; /* the write must fail: we cannot break a foreign lock */
-    } else if (out->knows_foreign) {
-        bool needed = record_needed(record);
-        out->length = needed ? record_encode(record, redis->encoded, sizeof redis->encoded) : 0;
-        out->bytes = redis->encoded;
+    struct store_summary summary = request->summary;
+    bool writes = request->verb == VERB_STORE_SWAP && request->length > 0;
+    *out = (struct draft){.bytes = request->bytes, .length = writes ? request->length : 0};
+    op->leaves_free = summary.grants == 0;
+    if (writes) {
+        draft_remove_foreign(redis, op, out, &summary);
+        out->fresh_ms = summary.held_ms;
+        out->until_ms = summary.held_until_ms;
+        out->retention_ms = lifetime_of(&summary, request->retention_ms);
     }
+    out->by = summary.holder != NULL ? summary.holder : "";
 }
 
 static void send_condition(struct redis_conn *conn, const struct store_request *request)
 {
     const struct condition *condition = &request->condition;
-    bool renews = condition->kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
     if (condition->kind == IF_REVISION)
         conn_arg_int(conn, (int64_t)condition->revision);
     else
-        conn_arg(conn, condition->kind == IF_ABSENT ? "" : renews ? "renew" : "grant");
+        conn_arg(conn, condition->kind == IF_ABSENT ? "" : "grant");
 }
 
 void wake_channel_name(const struct redis *redis, uint64_t session, char *out)
@@ -178,20 +166,6 @@ static void send_draft(const struct draft *draft, struct redis_conn *conn)
     conn_arg(conn, draft->by);
 }
 
-/* The script derives from it the record, and the lifetimes as draft_make() would; but an id that is
- * never finished also stays for a day. */
-static void send_renewal(const struct store_request *request, struct redis_conn *conn)
-{
-    char session[24];
-    struct text text;
-    text_init(&text, session, sizeof session);
-    text_add_hex(&text, request->session);
-    conn_arg(conn, session);
-    conn_arg_int(conn, request->ttl_ms);
-    conn_arg_int(conn, -DAY_MS);
-    conn_arg(conn, request->bound ? ",\"bound\":true" : "");
-}
-
 static void send_optional_number(struct redis_conn *conn, int64_t number)
 {
     if (number != 0)
@@ -207,10 +181,8 @@ static void send_write(struct redis *redis, struct redis_op *op, struct redis_co
     enum { NAMES = 6, ENDS = 3, BY = 7, UNTIL = 8, FOREIGN = 10 };
     const struct store_request *request = &op->request;
     const struct condition *condition = &request->condition;
-    bool renews = condition->kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
-    struct draft draft = {0};
-    if (!renews)
-        draft_make(redis, op, &draft);
+    struct draft draft;
+    draft_make(redis, op, &draft);
     /* The caller saw when the grant ends, so it exists at that revision: no token is needed. */
     uint64_t token = condition->ends_ms == 0 ? condition->token : 0;
     bool all = request->wake_count > 0 || token != 0 || draft.knows_foreign;
@@ -220,9 +192,7 @@ static void send_write(struct redis *redis, struct redis_op *op, struct redis_co
     send_condition(conn, request);
     conn_arg(conn, redis->changes.name);
     send_optional_number(conn, condition->ends_ms);
-    if (last >= BY && renews)
-        send_renewal(request, conn);
-    else if (last >= BY)
+    if (last >= BY)
         send_draft(&draft, conn);
     if (last >= UNTIL)
         send_optional_number(conn, with_one_more(draft.until_ms));
@@ -307,11 +277,8 @@ bool snapshot_parse(const struct resp_item *item, struct resp_walk *walk, struct
 
 bool snapshot_fits(const struct redis_op *op, const struct snapshot *snapshot)
 {
-    const struct store_request *request = &op->request;
-    bool renews = request->condition.kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
-    if (request->verb == VERB_STORE_READ)
-        return snapshot->holds && !snapshot->wrote;
-    return !snapshot->holds || snapshot->wrote != renews;
+    return op->request.verb == VERB_STORE_READ ? snapshot->holds && !snapshot->wrote
+                                               : !snapshot->holds || snapshot->wrote;
 }
 
 /* The value as the holder's name, if printable, and truncated. */

@@ -92,9 +92,7 @@ void conn_begin(struct redis_conn *conn, struct conn_call *call, size_t args)
 {
     char head[RESP_HEAD_MAX];
     stream_write(conn->stream, head, resp_head('*', args, head));
-    call->next = NULL;
-    *conn->last = call;
-    conn->last = &call->next;
+    list_append(&conn->calls, &call->node);
 }
 
 /* Short arguments, which are most, are written in one piece. */
@@ -153,21 +151,16 @@ void conn_arg_int(struct redis_conn *conn, int64_t number)
 
 static struct conn_call *conn_take_call(struct redis_conn *conn)
 {
-    struct conn_call *call = conn->first;
-    if (call == NULL)
-        return NULL;
-    conn->first = call->next;
-    if (conn->first == NULL)
-        conn->last = &conn->first;
-    return call;
+    return LIST_ENTRY(list_pop(&conn->calls), struct conn_call, node);
 }
 
 bool conn_confirm(struct redis_conn *conn)
 {
     struct resp_item pushed = {.kind = RESP_PUSH};
-    if (conn->first == NULL || !conn->first->subscribes)
+    struct conn_call *call = LIST_ENTRY(conn->calls.first, struct conn_call, node);
+    if (call == NULL || !call->subscribes)
         return false;
-    struct conn_call *call = conn_take_call(conn);
+    list_remove(&conn->calls, &call->node);
     call->reply(call, &pushed, NULL, NULL);
     return true;
 }
@@ -176,13 +169,10 @@ bool conn_confirm(struct redis_conn *conn)
 
 static void conn_report_loss(struct redis_conn *conn, const struct conn_error *error)
 {
-    struct conn_call *call = conn->first;
-    conn->first = NULL;
-    conn->last = &conn->first;
-    while (call != NULL) { /* a callback may begin calls on the next connection */
-        struct conn_call *next = call->next;
+    struct list calls = list_take_all(&conn->calls); /* a callback may begin calls on the next */
+    for (struct list_node *node; (node = list_pop(&calls)) != NULL;) {
+        struct conn_call *call = LIST_ENTRY(node, struct conn_call, node);
         call->reply(call, NULL, NULL, error);
-        call = next;
     }
     conn->callbacks.lost(conn->callbacks.owner, error);
 }
@@ -227,7 +217,6 @@ static size_t on_stream_bytes(void *owner, const char *bytes, size_t length)
     struct redis_conn *conn = owner;
     size_t used = 0, size = 0;
     const struct stream *stream = conn->stream; /* a reply may close it, and open another */
-    conn->last_reply_ms = host_boot_ms();
     while (conn->stream == stream) {
         enum resp_result result = resp_feed(&conn->resp, bytes + used, length - used, &size);
         if (result == RESP_MORE)
@@ -447,7 +436,6 @@ static void conn_open_stream(struct redis_conn *conn)
                                          .out_max = SEND_MAX};
     conn->protocol = conn->listens || url->protocol == 2 ? 2 : 3;
     conn->resp = (struct resp){.bulk_max = BULK_MAX, .items_max = ITEMS_MAX};
-    conn->last_reply_ms = host_boot_ms();
     conn->stream = stream_new(conn->poller, &target, &callbacks);
     if (conn->stream == NULL)
         conn_abort(conn, REPLY_TROUBLE, "out of memory");
@@ -497,17 +485,16 @@ void conn_init(struct redis_conn *conn, struct poller *poller, const struct redi
                                 .handshake = {.reply = on_handshake_reply},
                                 .retry = {.at_ms = POLLER_NEVER, .due = conn_start, .owner = conn},
                                 .retry_at_ms = INT64_MIN};
-    conn->last = &conn->first;
     conn->user.changed = on_credentials_changed;
     if (credentials != NULL)
-        credentials_add_user(credentials, &conn->user);
+        list_prepend(&credentials->users, &conn->user.node);
     backoff_init(&conn->backoff, seed, BACKOFF_MIN_MS, BACKOFF_MAX_MS);
 }
 
 void conn_done(struct redis_conn *conn)
 {
     if (conn->credentials != NULL)
-        credentials_remove_user(conn->credentials, &conn->user);
+        list_remove(&conn->credentials->users, &conn->user.node);
     poller_call_at(conn->poller, &conn->retry, POLLER_NEVER);
     stream_free(&conn->stream);
     for (struct conn_call *call; (call = conn_take_call(conn)) != NULL;)

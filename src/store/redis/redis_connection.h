@@ -7,6 +7,7 @@
 #ifndef LEASEHOLD_STORE_REDIS_REDIS_CONNECTION_H
 #define LEASEHOLD_STORE_REDIS_REDIS_CONNECTION_H
 
+#include "base/list.h"
 #include "core/lease.h"
 #include "net/backoff.h"
 #include "net/stream.h"
@@ -23,7 +24,7 @@ struct conn_error {
 
 /* A command in flight, owned by its sender. `reply` gets an item, possibly an error, or `error`. */
 struct conn_call {
-    struct conn_call *next;
+    struct list_node node;
     bool subscribes; /* in RESP3 and on a pub/sub connection, its reply is pushed */
     void (*reply)(struct conn_call *call, const struct resp_item *item, struct resp_walk *walk,
                   const struct conn_error *error);
@@ -63,7 +64,7 @@ struct redis_conn {
     unsigned protocol;
     struct stream *stream;
     struct resp resp;
-    struct conn_call *first, **last;
+    struct list calls; /* in flight, in order */
     struct conn_call handshake;
     int step;        /* of the handshake */
     bool waits_auth; /* open, but waiting for credentials */
@@ -71,7 +72,6 @@ struct redis_conn {
     struct backoff backoff;
     struct poller_timer retry;
     int64_t retry_at_ms;
-    int64_t last_reply_ms; /* time of the last reply */
     char why[320];
 };
 

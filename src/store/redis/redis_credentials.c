@@ -7,9 +7,9 @@
 static void notify_users(void *owner)
 {
     struct credentials *credentials = owner;
-    struct credentials_user *next;
-    for (struct credentials_user *user = credentials->users; user != NULL; user = next) {
-        next = user->next;
+    for (struct list_node *node = credentials->users.first, *next; node != NULL; node = next) {
+        struct credentials_user *user = LIST_ENTRY(node, struct credentials_user, node);
+        next = node->next;
         user->changed(user);
     }
 }
@@ -38,21 +38,6 @@ void credentials_done(struct credentials *credentials)
 {
     secret_free(&credentials->file);
     entra_free(&credentials->entra);
-}
-
-void credentials_add_user(struct credentials *credentials, struct credentials_user *user)
-{
-    user->next = credentials->users;
-    credentials->users = user;
-}
-
-void credentials_remove_user(struct credentials *credentials, struct credentials_user *user)
-{
-    struct credentials_user **at = &credentials->users;
-    while (*at != NULL && *at != user)
-        at = &(*at)->next;
-    if (*at != NULL)
-        *at = user->next;
 }
 
 static enum credentials_result entra_credentials(const struct credentials *credentials,

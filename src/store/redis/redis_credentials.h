@@ -7,13 +7,14 @@
 #ifndef LEASEHOLD_STORE_REDIS_REDIS_CREDENTIALS_H
 #define LEASEHOLD_STORE_REDIS_REDIS_CREDENTIALS_H
 
+#include "base/list.h"
 #include "http/entra_token.h"
 #include "disk/secret.h"
 #include "wire/redis_url.h"
 
 /* Notified when the credentials change, or when an attempt to get some failed. */
 struct credentials_user {
-    struct credentials_user *next;
+    struct list_node node;
     void (*changed)(struct credentials_user *user);
 };
 
@@ -21,7 +22,7 @@ struct credentials {
     const struct redis_url *url;
     struct secret *file; /* NULL: user and password of the URL … */
     struct entra *entra; /* … unless the URL requests tokens */
-    struct credentials_user *users;
+    struct list users;   /* the connections that are notified */
 };
 
 enum credentials_result {
@@ -35,8 +36,6 @@ enum credentials_result {
 bool credentials_init(struct credentials *credentials, const struct redis_url *url,
                       struct poller *poller, struct text *why);
 void credentials_done(struct credentials *credentials);
-void credentials_add_user(struct credentials *credentials, struct credentials_user *user);
-void credentials_remove_user(struct credentials *credentials, struct credentials_user *user);
 /* The credentials for a new connection; an empty password: do not authenticate. Both are valid
  * until the next call. */
 enum credentials_result credentials_now(struct credentials *credentials, int64_t now_ms,

@@ -26,7 +26,8 @@ static void on_script_reply(struct conn_call *call, const struct resp_item *item
 
 static void redis_set_timer(struct redis *redis)
 {
-    int64_t first_ms = redis->first_op != NULL ? redis->first_op->deadline_ms : POLLER_NEVER;
+    const struct redis_op *first = LIST_ENTRY(redis->ops.first, struct redis_op, in_all);
+    int64_t first_ms = first != NULL ? first->deadline_ms : POLLER_NEVER;
     if (redis->overdue.at_ms > first_ms || first_ms == POLLER_NEVER)
         poller_call_at(redis->poller, &redis->overdue, first_ms);
 }
@@ -36,13 +37,7 @@ static void op_append(struct redis_op *op)
 {
     struct redis *redis = op->redis;
     op->deadline_ms = host_boot_ms() + redis->timeout_ms;
-    op->next = NULL;
-    op->prev = redis->last_op;
-    if (op->prev != NULL)
-        op->prev->next = op;
-    else
-        redis->first_op = op;
-    redis->last_op = op;
+    list_append(&redis->ops, &op->in_all);
     redis_set_timer(redis);
 }
 
@@ -57,43 +52,20 @@ static struct redis_op *op_add(struct redis *redis, const char *key)
     op->call.reply = on_script_reply;
     op->redis = redis;
     op_append(op);
-    *redis->last_queued = op;
-    redis->last_queued = &op->next_queued;
+    list_append(&redis->queued, &op->in_queue);
     return op;
-}
-
-static void op_unlink(const struct redis_op *op)
-{
-    struct redis *redis = op->redis;
-    if (op->next != NULL)
-        op->next->prev = op->prev;
-    else
-        redis->last_op = op->prev;
-    if (op->prev != NULL)
-        op->prev->next = op->next;
-    else
-        redis->first_op = op->next;
 }
 
 void redis_op_extend(struct redis_op *op)
 {
-    op_unlink(op);
+    list_remove(&op->redis->ops, &op->in_all);
     op_append(op);
 }
 
 void redis_op_free(struct redis_op *op)
 {
-    op_unlink(op);
+    list_remove(&op->redis->ops, &op->in_all);
     free(op);
-}
-
-static struct redis_op *take_queued(struct redis *redis)
-{
-    struct redis_op *op = redis->first_queued;
-    redis->first_queued = op->next_queued;
-    if (redis->first_queued == NULL)
-        redis->last_queued = &redis->first_queued;
-    return op;
 }
 
 /* Delivers the only reply. */
@@ -178,14 +150,6 @@ static void on_script_reply(struct conn_call *call, const struct resp_item *item
 
 /* ---- sending ---- */
 
-/* A new waiter must be subscribed before it waits, so that it can be woken. */
-static bool adds_waiter(const struct redis_op *op)
-{
-    static const char waiters[] = "\"places\":[";
-    return op->request.verb == VERB_STORE_SWAP &&
-           memmem(op->request.bytes, op->request.length, waiters, sizeof waiters - 1) != NULL;
-}
-
 void redis_op_send(struct redis_op *op)
 {
     struct redis *redis = op->redis;
@@ -231,20 +195,27 @@ static bool must_subscribe(struct redis *redis, const struct redis_op *op)
 {
     bool watches = op->request.verb == VERB_STORE_WATCH;
     bool writes = op->request.verb == VERB_STORE_SWAP && op->request.condition.kind == IF_REVISION;
+    /* A waiter must be subscribed before it waits, so that it can be woken. A holder that renews is
+     * woken when the record changes: its next write then needs no read. */
+    bool waits = writes && op->request.summary.queued, stays = writes && op->request.bound;
     if (!watches && !writes && op->request.verb != VERB_STORE_LIST)
         return false;
     conn_open(&redis->main.conn);
     if (redis->main.conn.state != CONN_READY)
         return true;
-    if (watches || writes)
+    if (watches || waits || stays)
         pubsub_subscribe(redis, watches ? &redis->changes : &redis->wake);
-    return (watches || adds_waiter(op)) && !pubsub_is_settled(redis);
+    return (watches || waits) && !pubsub_is_settled(redis);
 }
 
 void redis_flush(struct redis *redis)
 {
-    while (redis->first_queued != NULL && !must_subscribe(redis, redis->first_queued))
-        op_dispatch(redis, take_queued(redis));
+    while (redis->queued.first != NULL &&
+           !must_subscribe(redis, LIST_ENTRY(redis->queued.first, struct redis_op, in_queue))) {
+        struct redis_op *op = LIST_ENTRY(list_pop(&redis->queued), struct redis_op, in_queue);
+        if (op != NULL) /* a lost connection may have ended it */
+            op_dispatch(redis, op);
+    }
     nodes_send(redis, /* flush= */ false);
 }
 
@@ -253,8 +224,8 @@ static void on_overdue(void *owner)
 {
     struct redis *redis = owner;
     int64_t now_ms = host_boot_ms();
-    if (redis->first_op != NULL && redis->first_op->deadline_ms <= now_ms) {
-        const struct redis_op *op = redis->first_op;
+    const struct redis_op *op = LIST_ENTRY(redis->ops.first, struct redis_op, in_all);
+    if (op != NULL && op->deadline_ms <= now_ms) {
         bool unsubscribed = pubsub_conn(redis) == &redis->pubsub && !pubsub_is_settled(redis);
         conn_abort(op->node != NULL ? &op->node->conn : &redis->main.conn, REPLY_TROUBLE,
                    "it did not reply in time");
@@ -281,7 +252,8 @@ static void redis_submit(void *state, const struct store_request *request, store
                          void *caller)
 {
     struct redis *redis = state;
-    ASSERT(redis->magic == REDIS_MAGIC);
+    bool renews = request->verb == VERB_STORE_SWAP && request->condition.kind == IF_GRANT;
+    ASSERT(redis->magic == REDIS_MAGIC && !renews); /* by revision only: see the capabilities */
     struct redis_op *op = op_add(redis, NULL);
     if (op == NULL) {
         struct store_reply reply = {
@@ -328,11 +300,8 @@ static void redis_close(void *state)
     pubsub_done(redis);
     foreign_done(redis);
     list_done(redis);
-    struct redis_op *next;
-    for (struct redis_op *op = redis->first_op; op != NULL; op = next) {
-        next = op->next;
-        free(op);
-    }
+    for (struct list_node *node; (node = list_pop(&redis->ops)) != NULL;)
+        free(LIST_ENTRY(node, struct redis_op, in_all));
     poller_call_at(redis->poller, &redis->overdue, POLLER_NEVER);
     credentials_done(&redis->credentials);
     poller_free(&redis->poller);
@@ -364,7 +333,6 @@ static bool redis_open(void *state, const char *url, const struct store_callback
     redis->foreign_session = seeds[1];
     redis->callbacks = *callbacks;
     redis->timeout_ms = callbacks->timeout_ms > 0 ? callbacks->timeout_ms : TIMEOUT_MS;
-    redis->last_queued = &redis->first_queued;
     redis->overdue =
         (struct poller_timer){.at_ms = POLLER_NEVER, .due = on_overdue, .owner = redis};
     nodes_init(redis, seeds[0]);

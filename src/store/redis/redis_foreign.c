@@ -15,10 +15,7 @@ enum { POLL_MIN_MS = 50, POLL_JITTER_MS = 150, FOREIGN_LOCKS_MAX = 1024 };
 
 static void foreign_remove(struct foreign_lock *foreign_lock)
 {
-    struct foreign_lock **at = &foreign_lock->redis->foreign_locks;
-    while (*at != foreign_lock)
-        at = &(*at)->next;
-    *at = foreign_lock->next;
+    list_remove(&foreign_lock->redis->foreign_locks, &foreign_lock->node);
     foreign_lock->redis->foreign_count--;
     poller_call_at(foreign_lock->redis->poller, &foreign_lock->poll, POLLER_NEVER);
     free(foreign_lock);
@@ -34,7 +31,7 @@ static void on_foreign_query(void *caller, const char *key, const struct snapsho
         struct store_reply reply;
         snapshot_reply(redis, NULL, key, snapshot, &reply);
     } else if (redis->callbacks.notice != NULL) {
-        redis->callbacks.notice(redis->callbacks.owner, key, /* stands= */ NULL);
+        redis->callbacks.notice(redis->callbacks.owner, key, /* current= */ NULL);
     }
 }
 
@@ -47,20 +44,18 @@ static void on_foreign_due(void *owner)
 
 void foreign_poll(struct redis *redis, const char *key)
 {
-    struct foreign_lock *foreign_lock = redis->foreign_locks;
-    while (foreign_lock != NULL && strcmp(foreign_lock->key, key) != 0)
-        foreign_lock = foreign_lock->next;
-    if (foreign_lock != NULL || redis->foreign_count == FOREIGN_LOCKS_MAX)
-        return;
-    foreign_lock = calloc(1, sizeof *foreign_lock);
+    for (struct list_node *node = redis->foreign_locks.first; node != NULL; node = node->next)
+        if (strcmp(LIST_ENTRY(node, struct foreign_lock, node)->key, key) == 0)
+            return;
+    struct foreign_lock *foreign_lock =
+        redis->foreign_count < FOREIGN_LOCKS_MAX ? calloc(1, sizeof *foreign_lock) : NULL;
     if (foreign_lock == NULL)
         return; /* the core's slow poll remains */
     foreign_lock->redis = redis;
     text_copy(foreign_lock->key, sizeof foreign_lock->key, key);
     foreign_lock->poll =
         (struct poller_timer){.at_ms = POLLER_NEVER, .due = on_foreign_due, .owner = foreign_lock};
-    foreign_lock->next = redis->foreign_locks;
-    redis->foreign_locks = foreign_lock;
+    list_prepend(&redis->foreign_locks, &foreign_lock->node);
     redis->foreign_count++;
     poller_call_at(redis->poller, &foreign_lock->poll,
                    host_boot_ms() + POLL_MIN_MS +
@@ -69,11 +64,6 @@ void foreign_poll(struct redis *redis, const char *key)
 
 void foreign_done(struct redis *redis)
 {
-    struct foreign_lock *next;
-    for (struct foreign_lock *foreign_lock = redis->foreign_locks; foreign_lock != NULL;
-         foreign_lock = next) {
-        next = foreign_lock->next;
-        poller_call_at(redis->poller, &foreign_lock->poll, POLLER_NEVER);
-        free(foreign_lock);
-    }
+    while (redis->foreign_locks.first != NULL)
+        foreign_remove(LIST_ENTRY(redis->foreign_locks.first, struct foreign_lock, node));
 }

@@ -37,7 +37,7 @@ struct node {
     bool serves;             /* master of some slots, by the last map */
     struct txn *txn;         /* without scripts: the transaction in flight; others wait */
     int64_t clock_offset_ms; /* its clock minus ours; 0: unknown */
-    struct redis_op *first_queued, **last_queued;
+    struct list queued;      /* until it is connected */
 };
 
 /* The script's reply. */
@@ -63,10 +63,10 @@ typedef void redis_query_done(void *caller, const char *key, const struct snapsh
 struct redis_op {
     struct conn_call call; /* first */
     struct redis *redis;
-    struct redis_op *next, *prev; /* of all, ordered by deadline */
-    struct redis_op *next_queued;
-    struct node *node;       /* the destination; NULL while unknown */
-    struct redis_conn *conn; /* where it was sent; NULL while it waits */
+    struct list_node in_all;   /* ordered by deadline */
+    struct list_node in_queue; /* of the driver or of a node, until it is sent */
+    struct node *node;         /* the destination; NULL while unknown */
+    struct redis_conn *conn;   /* where it was sent; NULL while it waits */
     unsigned redirects;
     bool asking;       /* the slot is being migrated there */
     bool reloaded;     /* resent because the server did not have the script */
@@ -93,7 +93,7 @@ struct pubsub_channel {
 };
 
 struct key_watch {
-    struct key_watch *next;
+    struct list_node node;
     store_done *done;
     void *caller;
     bool confirmed;
@@ -102,7 +102,7 @@ struct key_watch {
 
 /* A changed key that is being queried. */
 struct change {
-    struct change *next;
+    struct list_node node;
     struct redis *redis;
     bool again;      /* it changed again meanwhile … */
     uint64_t newest; /* … to this revision; 0: unknown */
@@ -111,7 +111,7 @@ struct change {
 
 /* A key that we wait for and that has a foreign lock. */
 struct foreign_lock {
-    struct foreign_lock *next;
+    struct list_node node;
     struct redis *redis;
     struct poller_timer poll;
     char key[KEY_MAX + 1];
@@ -137,23 +137,23 @@ struct redis {
     uint8_t slots[REDIS_SLOTS]; /* node index per slot; 0: query the first */
     bool mapping, mapped;
     struct conn_call map_call;
-    struct redis_op *first_op, *last_op;
-    struct redis_op *first_queued, **last_queued;
-    bool submitted; /* requests, since the last step */
+    struct list ops;    /* all, ordered by deadline */
+    struct list queued; /* for the next step */
+    bool submitted;     /* requests, since the last step */
     struct poller_timer overdue;
     struct pubsub_channel wake, changes;
-    struct key_watch *key_watches;
-    struct change *first_change;
+    struct list key_watches;
+    struct list changes_queried;
     size_t change_count;
     struct {
         uint64_t key, revision;
     } delivered[DELIVERED_SLOTS];
-    struct foreign_lock *foreign_locks;
+    struct list foreign_locks;
     size_t foreign_count;
     struct {
         uint64_t key, revision;
     } shown[SHOWN_SLOTS]; /* keys whose foreign lock was reported to the core */
-    struct listing *listings;
+    struct list listings;
     uint64_t foreign_session; /* identifies the grants that stand for foreign locks */
     char why[160];            /* of the last reply, if composed for it */
     struct record scratch;

@@ -20,7 +20,7 @@ enum {
 };
 
 struct listing {
-    struct listing *next;
+    struct list_node in_all;
     struct redis *redis;
     struct redis_op *op;    /* ours until the last reply; its call is the SCAN in flight */
     void *delivered;        /* a tree of keys … */
@@ -42,17 +42,9 @@ static int compare_keys(const void *one, const void *other)
 
 static void listing_free(struct listing *listing)
 {
+    list_remove(&listing->redis->listings, &listing->in_all);
     tdestroy(listing->delivered, free);
     free(listing);
-}
-
-static void listing_remove(struct listing *listing)
-{
-    struct listing **at = &listing->redis->listings;
-    while (*at != listing)
-        at = &(*at)->next;
-    *at = listing->next;
-    listing_free(listing);
 }
 
 /* Delivers the last reply; replies to queries still in flight are dropped. */
@@ -67,7 +59,7 @@ static void listing_end(struct listing *listing, const struct conn_error *error)
     }
     if (listing->queries == 0 && !listing->scanning) {
         redis_op_free(listing->op);
-        listing_remove(listing);
+        listing_free(listing);
     }
 }
 
@@ -235,9 +227,9 @@ static void listing_begin(struct listing *listing)
 
 void list_on_map(struct redis *redis, const struct conn_error *error)
 {
-    struct listing *next;
-    for (struct listing *listing = redis->listings; listing != NULL; listing = next) {
-        next = listing->next;
+    for (struct list_node *node = redis->listings.first, *next; node != NULL; node = next) {
+        struct listing *listing = LIST_ENTRY(node, struct listing, in_all);
+        next = node->next;
         if (listing->waits && error != NULL)
             listing_end(listing, error);
         else if (listing->waits)
@@ -263,8 +255,7 @@ void list_begin(struct redis *redis, struct redis_op *op)
     listing->found_ms = host_boot_ms();
     text_copy(listing->cursor, sizeof listing->cursor, "0");
     text_copy(listing->prefix, sizeof listing->prefix, op->request.key);
-    listing->next = redis->listings;
-    redis->listings = listing;
+    list_prepend(&redis->listings, &listing->in_all);
     /* In RESP2 the server does not report whether it is a cluster. */
     const struct redis_conn *conn = &redis->main.conn;
     listing->waits = !redis->mapped && (conn->clustered || conn->protocol == 2);
@@ -276,9 +267,6 @@ void list_begin(struct redis *redis, struct redis_op *op)
 
 void list_done(struct redis *redis)
 {
-    struct listing *next;
-    for (struct listing *listing = redis->listings; listing != NULL; listing = next) {
-        next = listing->next;
-        listing_free(listing);
-    }
+    while (redis->listings.first != NULL)
+        listing_free(LIST_ENTRY(redis->listings.first, struct listing, in_all));
 }

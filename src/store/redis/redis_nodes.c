@@ -19,33 +19,21 @@ void node_queue(struct node *node, struct redis_op *op)
 {
     op->node = node;
     op->conn = NULL;
-    op->next_queued = NULL;
-    *node->last_queued = op;
-    node->last_queued = &op->next_queued;
+    list_append(&node->queued, &op->in_queue);
 }
 
-static struct redis_op *node_take_queued(struct node *node)
+static struct redis_op *pop_op(struct list *queue)
 {
-    struct redis_op *op = node->first_queued;
-    node->first_queued = NULL;
-    node->last_queued = &node->first_queued;
-    return op;
+    return LIST_ENTRY(list_pop(queue), struct redis_op, in_queue);
 }
 
 void nodes_send(struct redis *redis, bool flush)
 {
     for (struct node *node = &redis->main; node != NULL; node = node->next) {
-        if (node->first_queued != NULL)
+        if (node->queued.first != NULL)
             conn_open(&node->conn);
-        struct redis_op *op = node->conn.state == CONN_READY ? node_take_queued(node) : NULL;
-        while (op != NULL) {
-            struct redis_op *next = op->next_queued;
-            if (node->txn != NULL)
-                node_queue(node, op);
-            else
-                redis_op_send(op);
-            op = next;
-        }
+        while (node->conn.state == CONN_READY && node->txn == NULL && node->queued.first != NULL)
+            redis_op_send(pop_op(&node->queued));
         if (flush && node->conn.stream != NULL && node->conn.state == CONN_READY)
             stream_flush(node->conn.stream);
     }
@@ -66,7 +54,7 @@ static void turn_to_next_host(struct redis *redis)
 {
     size_t hosts = redis->url.host_count;
     if (redis->url.sentinel[0] != '\0') {
-        if (redis->sentinel.first != NULL) /* that Sentinel sent no reply */
+        if (redis->sentinel.calls.first != NULL) /* that Sentinel sent no reply */
             conn_abort(&redis->sentinel, REPLY_TROUBLE, "the Sentinel did not reply in time");
         return;
     }
@@ -77,13 +65,10 @@ static void turn_to_next_host(struct redis *redis)
     redis->main.conn.host = turn < hosts ? redis->url.hosts[turn] : node->conn.host;
 }
 
-static void end_ops(struct redis_op *op, const struct conn_error *error)
+static void end_ops(struct list queue, const struct conn_error *error)
 {
-    while (op != NULL) {
-        struct redis_op *next = op->next_queued;
+    for (struct redis_op *op; (op = pop_op(&queue)) != NULL;)
         redis_op_end(op, NULL, error);
-        op = next;
-    }
 }
 
 /* The connection was refused, but not by all hosts yet: tries the next one at once, keeping queued
@@ -117,12 +102,10 @@ static void on_node_lost(void *owner, const struct conn_error *error)
         redis->slots[i] = redis->slots[i] == node->index ? 0 : redis->slots[i];
     redis->mapped = false;
     node->clock_offset_ms = 0;
-    end_ops(node_take_queued(node), &of_node);
+    end_ops(list_take_all(&node->queued), &of_node);
     if (!first)
         return;
-    struct redis_op *fresh = redis->first_queued;
-    redis->first_queued = NULL;
-    redis->last_queued = &redis->first_queued;
+    struct list fresh = list_take_all(&redis->queued);
     if (pubsub_conn(redis) == &node->conn)
         pubsub_lost(redis, error);
     turn_to_next_host(redis);
@@ -142,7 +125,6 @@ static void node_init(struct redis *redis, struct node *node, uint64_t seed)
     bool locates = node == &redis->main && redis->url.sentinel[0] != '\0';
     callbacks.locate = locates ? sentinel_locate : NULL;
     node->redis = redis;
-    node->last_queued = &node->first_queued;
     conn_init(&node->conn, redis->poller, &redis->url, &redis->credentials, &callbacks, seed);
     node->conn.timeout_ms = redis->timeout_ms;
 }

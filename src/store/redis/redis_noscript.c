@@ -52,9 +52,8 @@ struct txn {
     struct conn_error error;
     char *record; /* the current one: revision, time, bytes */
     size_t length;
-    bool own;      /* the value under the plain name is ours … */
-    bool foreign;  /* … or foreign, and not in the written record */
-    char *renewal; /* the bytes that a swap under IF_GRANT writes */
+    bool own;     /* the value under the plain name is ours … */
+    bool foreign; /* … or foreign, and not in the written record */
     char value[VALUE_MAX];
     int64_t count;
     struct snapshot snapshot;
@@ -62,10 +61,8 @@ struct txn {
 
 void txn_free(struct txn *txn)
 {
-    if (txn != NULL) {
+    if (txn != NULL)
         free(txn->record);
-        free(txn->renewal);
-    }
     free(txn);
 }
 
@@ -318,37 +315,17 @@ static void txn_watch(struct txn *txn)
     txn_key_command(txn, MEANS_COUNT, "INCR", txn->names.counter);
 }
 
-/*
- * True if the request's record is current and has the grant. A swap under IF_GRANT then becomes a
- * swap of that record with the grant renewed.
- */
-static bool txn_record_matches(struct txn *txn)
+/* True if the request's record is current and has the grant. */
+static bool txn_record_matches(const struct txn *txn)
 {
-    struct redis *redis = txn->op->redis;
-    struct store_request *request = &txn->op->request;
+    const struct store_request *request = &txn->op->request;
     struct stored_record stored = {.bytes = txn->snapshot.bytes,
                                    .length = txn->snapshot.length,
                                    .written = txn->snapshot.written,
                                    .now_ms = txn->snapshot.now_ms};
-    bool renews = request->condition.kind == IF_GRANT && request->verb == VERB_STORE_SWAP;
-    if (renews) /* set by an attempt at another node */
-        request->length = 0;
     if (stored.length == 0)
         return request->condition.kind != IF_GRANT;
-    bool holds = condition_holds(request, &stored, &redis->scratch);
-    if (!holds || !renews)
-        return holds;
-    size_t length =
-        condition_renewal(request, &stored, &redis->scratch, redis->encoded, sizeof redis->encoded);
-    free(txn->renewal);
-    txn->renewal = length > 0 ? malloc(length) : NULL;
-    if (txn->renewal == NULL)
-        return false; /* a conflict: the core continues with the current record */
-    memcpy(txn->renewal, redis->encoded, length);
-    request->bytes = txn->renewal;
-    request->length = length;
-    request->retention_ms = record_retention_ms(&redis->scratch);
-    return true;
+    return condition_holds(request, &stored, &txn->op->redis->scratch);
 }
 
 static bool txn_condition_holds(const struct txn *txn, const struct draft *draft)

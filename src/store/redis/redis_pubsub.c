@@ -38,8 +38,8 @@ bool pubsub_is_settled(const struct redis *redis)
 
 static void confirm_watches(struct redis *redis)
 {
-    for (struct key_watch *key_watch = redis->key_watches; key_watch != NULL;
-         key_watch = key_watch->next) {
+    for (struct list_node *node = redis->key_watches.first; node != NULL; node = node->next) {
+        struct key_watch *key_watch = LIST_ENTRY(node, struct key_watch, node);
         if (key_watch->confirmed)
             continue;
         key_watch->confirmed = true;
@@ -50,15 +50,13 @@ static void confirm_watches(struct redis *redis)
 
 static void pubsub_end_watches(struct redis *redis, const struct conn_error *error)
 {
-    struct key_watch *key_watch = redis->key_watches;
-    redis->key_watches = NULL;
-    while (key_watch != NULL) {
-        struct key_watch *next = key_watch->next;
+    struct list all = list_take_all(&redis->key_watches);
+    for (struct list_node *node; (node = list_pop(&all)) != NULL;) {
+        struct key_watch *key_watch = LIST_ENTRY(node, struct key_watch, node);
         struct store_reply reply = {
             .result = error->result, .now_ms = TIME_UNKNOWN, .why = error->why};
         key_watch->done(key_watch->caller, &reply);
         free(key_watch);
-        key_watch = next;
     }
 }
 
@@ -158,24 +156,20 @@ void pubsub_watch(struct redis *redis, const char *prefix, store_done *done, voi
     key_watch->done = done;
     key_watch->caller = caller;
     text_copy(key_watch->prefix, sizeof key_watch->prefix, prefix);
-    key_watch->next = redis->key_watches;
-    redis->key_watches = key_watch;
+    list_prepend(&redis->key_watches, &key_watch->node);
     if (redis->changes.state == PUBSUB_ON)
         confirm_watches(redis);
 }
 
-static bool watch_matches(const struct key_watch *key_watch, const char *key)
+/* The first watch from this one on that the key concerns; NULL if there is none. */
+static struct key_watch *next_watch(struct list_node *node, const char *key)
 {
-    return strncmp(key, key_watch->prefix, strlen(key_watch->prefix)) == 0;
-}
-
-static bool is_watched(const struct redis *redis, const char *key)
-{
-    for (const struct key_watch *key_watch = redis->key_watches; key_watch != NULL;
-         key_watch = key_watch->next)
-        if (key_watch->confirmed && watch_matches(key_watch, key))
-            return true;
-    return false;
+    for (; node != NULL; node = node->next) {
+        struct key_watch *key_watch = LIST_ENTRY(node, struct key_watch, node);
+        if (key_watch->confirmed && strncmp(key, key_watch->prefix, strlen(key_watch->prefix)) == 0)
+            return key_watch;
+    }
+    return NULL;
 }
 
 /* True if this or a newer revision was reported. A message may arrive after a newer query. */
@@ -195,10 +189,7 @@ static void note_delivered(struct redis *redis, const char *key, uint64_t revisi
 
 static void change_remove(struct change *change)
 {
-    struct change **at = &change->redis->first_change;
-    while (*at != change)
-        at = &(*at)->next;
-    *at = change->next;
+    list_remove(&change->redis->changes_queried, &change->node);
     change->redis->change_count--;
     free(change);
 }
@@ -213,13 +204,11 @@ static void on_change_query(void *caller, const char *key, const struct snapshot
         change_remove(change);
         return;
     }
-    struct key_watch *key_watch = redis->key_watches;
     if (snapshot != NULL && snapshot->length > 0)
         note_delivered(redis, key, snapshot->written.revision);
-    for (; key_watch != NULL; key_watch = key_watch->next) {
+    for (struct key_watch *key_watch = next_watch(redis->key_watches.first, key); key_watch != NULL;
+         key_watch = next_watch(key_watch->node.next, key)) {
         struct store_reply reply;
-        if (!key_watch->confirmed || !watch_matches(key_watch, key))
-            continue;
         redis_query_reply(redis, key, snapshot, error, &reply);
         reply.more = true;
         reply.key = key;
@@ -236,13 +225,21 @@ static void on_change_query(void *caller, const char *key, const struct snapshot
         change_remove(change);
 }
 
+static struct change *find_change(const struct redis *redis, const char *key)
+{
+    for (struct list_node *node = redis->changes_queried.first; node != NULL; node = node->next) {
+        struct change *change = LIST_ENTRY(node, struct change, node);
+        if (strcmp(change->key, key) == 0)
+            return change;
+    }
+    return NULL;
+}
+
 static void key_changed(struct redis *redis, const char *key, uint64_t revision)
 {
-    struct change *change = redis->first_change;
-    if (!is_watched(redis, key) || was_delivered(redis, key, revision))
+    struct change *change = find_change(redis, key);
+    if (next_watch(redis->key_watches.first, key) == NULL || was_delivered(redis, key, revision))
         return;
-    while (change != NULL && strcmp(change->key, key) != 0)
-        change = change->next;
     if (change != NULL) { /* deletes have no revision, so a change after one is queried */
         bool known = revision != 0 && (!change->again || change->newest != 0);
         change->again = true;
@@ -257,8 +254,7 @@ static void key_changed(struct redis *redis, const char *key, uint64_t revision)
     }
     change->redis = redis;
     text_copy(change->key, sizeof change->key, key);
-    change->next = redis->first_change;
-    redis->first_change = change;
+    list_prepend(&redis->changes_queried, &change->node);
     redis->change_count++;
     if (!redis_query(redis, change->key, on_change_query, change)) {
         pubsub_end_watches(redis, &no_memory);
@@ -354,14 +350,8 @@ void pubsub_init(struct redis *redis)
 
 void pubsub_done(struct redis *redis)
 {
-    while (redis->key_watches != NULL) {
-        struct key_watch *next = redis->key_watches->next;
-        free(redis->key_watches);
-        redis->key_watches = next;
-    }
-    struct change *next;
-    for (struct change *change = redis->first_change; change != NULL; change = next) {
-        next = change->next;
-        free(change);
-    }
+    for (struct list_node *node; (node = list_pop(&redis->key_watches)) != NULL;)
+        free(LIST_ENTRY(node, struct key_watch, node));
+    for (struct list_node *node; (node = list_pop(&redis->changes_queried)) != NULL;)
+        free(LIST_ENTRY(node, struct change, node));
 }
