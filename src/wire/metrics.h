@@ -85,8 +85,8 @@ bool metrics_is_prefix(const char *prefix);
 /* `out` has METRICS_TEXT_MAX bytes. Values above METRIC_MOST are written as METRIC_MOST. */
 void metrics_write(const struct metrics *metrics, const char *prefix, bool gauges,
                    struct text *out);
-/* Reads text without gauges. False, with the reason and the line in `why`, if it has any other
- * form. Empty text is refused too. */
+/* False, with the reason and the line in `why`, which may be NULL, if the text has another form.
+ * Empty text is refused too. */
 bool metrics_read(const char *bytes, size_t length, const char *prefix, struct metrics *out,
                   struct text *why);
 

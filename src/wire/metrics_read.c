@@ -121,7 +121,7 @@ static bool read_family(struct metrics_reader *reader, const struct metric_famil
                         uint64_t *out)
 {
     bool times = family->type == METRIC_TIMES;
-    if (family->type == METRIC_GAUGE || !take_comments(reader, family))
+    if (!take_comments(reader, family))
         return reader->cursor.expected == NULL;
     for (size_t i = 0; i < family->count; i++) {
         if (!take_series(reader, family, i, times ? "_bucket" : "",

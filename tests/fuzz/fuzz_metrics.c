@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < METRIC_SLOTS; i++)
         ASSERT(found.values[i] <= METRIC_MOST);
     text_init(&text, bytes, sizeof bytes);
-    metrics_write(&found, "leasehold", /* gauges= */ false, &text);
+    metrics_write(&found, "leasehold", /* gauges= */ true, &text);
     ASSERT(metrics_read(bytes, text.length, "leasehold", &again, &why));
     ASSERT(memcmp(&found, &again, sizeof found) == 0);
     return 0;

@@ -97,6 +97,10 @@ static void text_is_read_back(void **state)
     (void)write_text(&metrics, "leasehold", /* gauges= */ false);
     assert_true(reads(written, &found));
     assert_memory_equal(&found, &metrics, sizeof found);
+    metrics.values[SLOT_WAITERS] = 3;
+    (void)write_text(&metrics, "leasehold", /* gauges= */ true);
+    assert_true(reads(written, &found));
+    assert_memory_equal(&found, &metrics, sizeof found);
     memset(&metrics, 0xff, sizeof metrics);
     (void)write_text(&metrics, "leasehold", /* gauges= */ false);
     assert_true(reads(written, &found));
