@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * leasehold for operators, their tools, and the side that a lock protects: lists, history, break,
- * clear, names, diagnosis, collection, fencing, the events that metrics are counted from, and the
- * words of refusals. Threads, reports and callbacks are as in leasehold.h. The _start functions do
- * not block: LH_OK means that done will be called once. Calls with a URL need no client and block.
+ * clear, names, diagnosis, collection, fencing, metrics and events, and the words of refusals.
+ * Threads, reports and callbacks are as in leasehold.h. The _start functions do not block: LH_OK
+ * means that done will be called once. Calls with a URL need no client and block.
  */
 #ifndef LEASEHOLD_ADMIN_H
 #define LEASEHOLD_ADMIN_H
@@ -106,7 +106,7 @@ enum lh_event_kind {
     LH_EVENT_BREAKER       /* LH_UNAVAILABLE: the circuit breaker opened; LH_OK: it closed */
 };
 
-/* Passed to on_event of lh_open_options; docs/library.md says how each metric is counted. */
+/* Passed to on_event of lh_open_options; docs/metrics.md says how each metric is counted. */
 struct lh_event {
     size_t size;
     enum lh_event_kind kind;
@@ -118,6 +118,18 @@ struct lh_event {
     uint64_t token;
     int64_t after_us; /* -1: unknown */
 };
+
+/* ---- metrics ---- */
+
+enum { LH_METRICS_SIZE = 65536 };
+
+/* The client's metrics since lh_open(), in the text format of Prometheus: docs/metrics.md lists
+ * them. Names begin with the prefix and an underscore; a prefix has 1 to 64 letters, digits and
+ * underscores. out holds `size` bytes, LH_METRICS_SIZE are enough; *out_length is set without the
+ * NUL, also if it does not fit: then the call is LH_USAGE, and out is untouched. From any thread,
+ * also within callbacks; sends no request. */
+enum lh_outcome lh_metrics(struct lh_client *client, const char *prefix, char *out, size_t size,
+                           size_t *out_length, struct lh_report *report);
 
 /* ---- words ---- */
 

@@ -109,6 +109,13 @@ enum lh_outcome lh_workload_remove(struct lh_workloads *workloads, const char *t
                                    const char *request_id, struct lh_workload *out,
                                    struct lh_report *report);
 
+/* ---- metrics ---- */
+
+/* The metrics of lh_workload_run() on this handle, as lh_metrics() of leasehold_admin.h writes
+ * those of a client, without gauges: each run is an attempt. */
+enum lh_outcome lh_workloads_metrics(struct lh_workloads *workloads, const char *prefix, char *out,
+                                     size_t size, size_t *out_length, struct lh_report *report);
+
 #ifdef __cplusplus
 }
 #endif

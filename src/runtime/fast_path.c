@@ -12,6 +12,9 @@
 
 enum { FAST_PATH_MAGIC = 0x119470, SHARD_BITS = 6, SHARDS = 1 << SHARD_BITS, CHAINS_FIRST = 16 };
 enum { CACHE_LINE = 64 };
+/* For metrics a hold is timed if none was for a while, so that rare ones are all timed; otherwise
+ * one of so many. Its release reads the clock once more. */
+enum { TIMED_AFTER_MS = 100, TIMED_OF = 64 };
 
 struct shard {
     alignas(CACHE_LINE) pthread_mutex_t mutex;
@@ -19,6 +22,12 @@ struct shard {
     uint64_t revision;
     size_t count, chain_count; /* a power of two */
     struct fast_path_node **chains;
+    int64_t timed_again_ms; /* a hold acquired then is timed, … */
+    uint64_t timed_again;   /* … and one with this revision */
+    uint64_t skipped;       /* revisions that no hold has got */
+    uint64_t promoted;      /* holds that have left the table without a release */
+    size_t marks;           /* among the nodes; the others are holds */
+    uint64_t hold_times[METRIC_HISTOGRAM];
 };
 
 struct fast_path {
@@ -112,6 +121,7 @@ struct fast_path *fast_path_new(uint64_t seed)
         struct shard *shard = &fast_path->shards[i];
         (void)pthread_mutex_init(&shard->mutex, NULL);
         shard->chain_count = CHAINS_FIRST;
+        shard->timed_again = TIMED_OF;
         shard->chains = calloc(CHAINS_FIRST, sizeof(struct fast_path_node *));
         fine = fine && shard->chains != NULL;
     }
@@ -148,6 +158,17 @@ void fast_path_free(struct fast_path **fast_path_pointer)
     *fast_path_pointer = NULL;
 }
 
+/* The new hold is timed: it counts for the holds since the last timed one. The choice does not
+ * depend on how long any of them is held. */
+__attribute__((noinline)) static uint8_t shard_weigh(struct shard *shard, int64_t now_ms)
+{
+    uint64_t left = shard->timed_again - shard->revision;
+    ASSERT(left < TIMED_OF);
+    shard->timed_again = shard->revision + TIMED_OF;
+    shard->timed_again_ms = now_ms + TIMED_AFTER_MS;
+    return (uint8_t)(TIMED_OF - left);
+}
+
 enum fast_path_result fast_path_acquire(struct fast_path *fast_path, struct fast_path_hold *hold,
                                         const char *key, size_t length,
                                         struct fast_path_hold *out_holder)
@@ -163,6 +184,9 @@ enum fast_path_result fast_path_acquire(struct fast_path *fast_path, struct fast
         hold->node =
             (struct fast_path_node){.hash = hash, .key = key, .revision = ++shard->revision};
         hold->listed = true;
+        hold->weight = 0;
+        if (shard->revision == shard->timed_again || hold->since_ms >= shard->timed_again_ms)
+            hold->weight = shard_weigh(shard, hold->since_ms);
         shard_put(shard, &hold->node);
         result = FAST_PATH_ACQUIRED;
     }
@@ -186,6 +210,15 @@ static bool remove_hold(struct fast_path *fast_path, struct fast_path_hold *hold
 bool fast_path_release(struct fast_path *fast_path, struct fast_path_hold *hold)
 {
     return remove_hold(fast_path, hold, /* even_if_disabled= */ false);
+}
+
+void fast_path_time(struct fast_path *fast_path, const struct fast_path_hold *hold, int64_t now_ms)
+{
+    const int64_t us = (now_ms - hold->since_ms) * 1000;
+    struct shard *shard = shard_lock(fast_path, hold->node.hash);
+    shard->hold_times[metrics_bucket(SLOT_HOLD, us)] += hold->weight;
+    shard->hold_times[METRIC_SUM] += us > 0 ? (uint64_t)us * hold->weight : 0;
+    shard_unlock(shard);
 }
 
 void fast_path_drop(struct fast_path *fast_path, struct fast_path_hold *hold)
@@ -220,8 +253,10 @@ struct fast_path_mark *fast_path_mark(struct fast_path *fast_path, const char *k
         if (found != NULL) {
             *out_hold = (struct fast_path_hold *)found;
             (*out_hold)->listed = false;
+            shard->promoted++;
             shard_remove(shard, found);
         }
+        shard->marks++;
         mark->revision_floor = shard->revision;
         shard_put(shard, &mark->node);
     }
@@ -242,6 +277,8 @@ void fast_path_restore(struct fast_path *fast_path, struct fast_path_mark *mark,
     ASSERT(mark->users == 1 && !mark->idle && !hold->listed);
     shard_remove(shard, &mark->node);
     shard_put(shard, &hold->node);
+    shard->marks--;
+    shard->promoted--;
     hold->listed = true;
     shard_unlock(shard);
     free(mark);
@@ -261,8 +298,12 @@ static void mark_free(struct fast_path *fast_path, struct fast_path_mark *mark, 
 {
     struct shard *shard = shard_lock(fast_path, mark->node.hash);
     shard_remove(shard, &mark->node);
-    if (shard->revision < revision) /* the next token must exceed all of the store's */
+    shard->marks--;
+    if (shard->revision < revision) { /* the next token must exceed all of the store's */
+        shard->skipped += revision - shard->revision;
+        shard->timed_again += revision - shard->revision;
         shard->revision = revision;
+    }
     shard_unlock(shard);
     free(mark);
 }
@@ -342,5 +383,25 @@ void fast_path_clear(struct fast_path *fast_path,
                 gone(owner, hold);
             }
         }
+    }
+}
+
+static void shard_count(const struct shard *shard, struct fast_path_counts *out)
+{
+    uint64_t acquired = shard->revision - shard->skipped;
+    out->acquired += acquired;
+    out->promoted += shard->promoted;
+    out->released += acquired - shard->promoted - (shard->count - shard->marks);
+    for (size_t i = 0; i < METRIC_HISTOGRAM; i++)
+        out->hold_times[i] += shard->hold_times[i];
+}
+
+void fast_path_count(struct fast_path *fast_path, struct fast_path_counts *out)
+{
+    *out = (struct fast_path_counts){0};
+    for (size_t i = 0; i < SHARDS; i++) {
+        (void)pthread_mutex_lock(&fast_path->shards[i].mutex);
+        shard_count(&fast_path->shards[i], out);
+        shard_unlock(&fast_path->shards[i]);
     }
 }

@@ -12,6 +12,8 @@
 #ifndef LEASEHOLD_RUNTIME_FAST_PATH_H
 #define LEASEHOLD_RUNTIME_FAST_PATH_H
 
+#include "wire/metrics.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,6 +33,7 @@ struct fast_path_hold {
     struct fast_path_node node; /* first */
     int64_t since_ms;           /* set by the holder */
     bool listed;                /* it is in the table */
+    uint8_t weight; /* how many holds its duration stands for in metrics; 0: it is not timed */
 };
 
 struct fast_path_mark {
@@ -60,6 +63,18 @@ enum fast_path_result fast_path_acquire(struct fast_path *fast_path, struct fast
 /* From any thread. False if the local queue must release it: the hold has left the table, or the
  * fast path is disabled. */
 bool fast_path_release(struct fast_path *fast_path, struct fast_path_hold *hold);
+/* From any thread, after the release of a hold with a weight. */
+void fast_path_time(struct fast_path *fast_path, const struct fast_path_hold *hold, int64_t now_ms);
+
+/* Most numbers are derived from the table, so that a pair need not count them. */
+struct fast_path_counts {
+    uint64_t acquired;                     /* since the start … */
+    uint64_t released;                     /* … and of these released here … */
+    uint64_t promoted;                     /* … or promoted; the others are held */
+    uint64_t hold_times[METRIC_HISTOGRAM]; /* as in SLOT_HOLD: of released holds, sampled */
+};
+/* From any thread. */
+void fast_path_count(struct fast_path *fast_path, struct fast_path_counts *out);
 
 /* The rest is for one thread at a time, that of the event loop. */
 

@@ -38,7 +38,8 @@ struct workload_result {
     char name[K8S_NAME_MAX + 1];
     struct workload_view view; /* of the object; empty uid: none was found */
     int64_t since_ms;          /* −1 unknown: time since its start, or since its end */
-    int64_t ends_in_ms; /* −1 unknown: of the cooldown, or of the time limit while it runs */
+    int64_t ends_in_ms;  /* −1 unknown: of the cooldown, or of the time limit while it runs */
+    int64_t acquired_us; /* of a run: when the object was ours, by the boot clock; 0: it was not */
     char text[WORKLOADS_TEXT];
 };
 

@@ -504,17 +504,16 @@ void workloads_run(struct workloads *workloads, const struct workload_run *run,
     json_t *object = make_object(workloads, run, result);
     if (object == NULL)
         return;
-    bool known = run_query_cache(workloads, run->target, run->request, run->cooldown_ms, result);
-    if (known && result->outcome != OUTCOME_OK)
-        goto out;
-    result->cached = false;
-    if (!acquire_object(workloads, run, object, result))
-        goto out;
-    if (run->until == UNTIL_CREATED)
-        (void)snprintf(result->text, sizeof result->text, "%s was created", result->name);
-    else
-        follow_object(workloads, run, result);
-out:
+    bool taken = run_query_cache(workloads, run->target, run->request, run->cooldown_ms, result) &&
+                 result->outcome != OUTCOME_OK;
+    result->cached = taken;
+    if (!taken && acquire_object(workloads, run, object, result)) {
+        result->acquired_us = host_boot_us();
+        if (run->until == UNTIL_CREATED)
+            (void)snprintf(result->text, sizeof result->text, "%s was created", result->name);
+        else
+            follow_object(workloads, run, result);
+    }
     json_decref(object);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every metric of docs/library.md, counted from events alone: only on_event() changes a counter
+ * Every metric of docs/metrics.md, counted from events alone: only on_event() changes a counter
  * here.
  */
 #include "lib_kit.h"

@@ -66,7 +66,7 @@ struct settings {
     int64_t backoff_first_ms, backoff_max_ms;
     int64_t on_conflict; /* enum on_conflict */
     bool shared, cached;
-    const char *request_id, *status_file;
+    const char *request_id, *status_file, *metrics_file;
     int64_t on_lost, kill_grace_ms; /* run */
     int64_t cooldown_on;            /* run: enum cooldown_on */
     struct lh_meta meta[META_PAIRS];
@@ -197,7 +197,7 @@ extern const struct option option_store, option_store_timeout, option_config, op
 extern const struct option option_ttl, option_wait, option_no_wait, option_shared, option_limit,
     option_priority, option_cooldown, option_on_conflict, option_retries, option_backoff,
     option_holder, option_meta, option_lock_delay, option_conflict_status, option_request_id,
-    option_cached, option_status_file;
+    option_cached, option_status_file, option_metrics_file;
 /* Of commands on an existing grant: */
 extern const struct option option_token;
 /* Of commands for operators: */
@@ -208,7 +208,7 @@ extern const struct option option_reason;
     &option_ttl, &option_wait, &option_no_wait, &option_shared, &option_limit, &option_priority, \
         &option_cooldown, &option_on_conflict, &option_retries, &option_backoff, &option_holder, \
         &option_meta, &option_lock_delay, &option_conflict_status, &option_request_id,           \
-        &option_cached, &option_status_file
+        &option_cached, &option_status_file, &option_metrics_file
 
 /* The options of every command; ends with NULL. */
 extern const struct option *const global_options[];
@@ -233,6 +233,8 @@ int context_find_store(struct context *context);
 int context_prepare_store(struct context *context);
 /* Prepares the store and opens context->client, without a thread of its own. main() closes it. */
 int context_open_store(struct context *context);
+/* The same for a command that acquires: --metrics-file counts a store that cannot be opened. */
+int context_open_store_to_acquire(struct context *context);
 /* The holder name; NULL: use the default of the library. */
 const char *context_holder(const struct context *context);
 /* The path of the default store of root or of other users. False if no home directory is known. */

@@ -132,6 +132,9 @@ const struct option option_cached = {
 const struct option option_status_file = {OPTION("status-file", VALUE_TEXT, status_file),
                                           .value = "PATH", .flag_only = true,
                                           .help = "write the outcome to this file, as JSON"};
+const struct option option_metrics_file = {
+    OPTION("metrics-file", VALUE_TEXT, metrics_file), .value = "PATH",
+    .help = "add counters to this file, in the text format of Prometheus"};
 const struct option option_token = {OPTION("token", VALUE_TOKEN, token), .value = "N",
                                     .flag_only = true, .help = "token of the grant"};
 const struct option option_reason = {OPTION("reason", VALUE_TEXT, reason), .value = "TEXT",

@@ -5,6 +5,7 @@
  * the next call resumes from it.
  */
 #include "face/cli/cli.h"
+#include "face/cli/metrics_file.h"
 #include "face/cli/waiting.h"
 
 #include "leasehold_workload.h"
@@ -238,6 +239,8 @@ static int cmd_k8s_run(struct context *context)
         status = open_workloads(context, manifest, &progress, &workloads);
     if (status == EXIT_DONE)
         status = k8s_run_execute(context, &progress, workloads);
+    if (workloads != NULL)
+        metrics_file_add_workloads(workloads);
     lh_workloads_close(&workloads);
     free(manifest);
     return status;
@@ -317,14 +320,23 @@ static const struct option option_holder_label = {
     .value = "NAME",
     .help = "label that also contains the holder, for other programs"};
 
-static const struct option *const k8s_run_options[] = {&option_target,      &option_file,
-                                                       &option_kept,        &option_time_limit,
-                                                       &option_until_step,  &option_request_id,
-                                                       &option_holder,      &option_holder_label,
-                                                       &option_finalizer,   &option_done_when,
-                                                       &option_failed_when, &option_ended_at,
-                                                       &option_remove,      &option_conflict_status,
-                                                       &option_status_file, NULL};
+static const struct option *const k8s_run_options[] = {&option_target,
+                                                       &option_file,
+                                                       &option_kept,
+                                                       &option_time_limit,
+                                                       &option_until_step,
+                                                       &option_request_id,
+                                                       &option_holder,
+                                                       &option_holder_label,
+                                                       &option_finalizer,
+                                                       &option_done_when,
+                                                       &option_failed_when,
+                                                       &option_ended_at,
+                                                       &option_remove,
+                                                       &option_conflict_status,
+                                                       &option_status_file,
+                                                       &option_metrics_file,
+                                                       NULL};
 
 const struct command command_k8s_run = {
     .name = "k8s-run",

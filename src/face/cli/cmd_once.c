@@ -164,17 +164,10 @@ static const struct option option_keep_failures = {
     .at = offsetof(struct settings, keep_failures),
     .help = "CMD: keep ID as done even if CMD fails; otherwise ID can be claimed again"};
 
-static const struct option *const once_options[] = {&option_claim_ttl,
-                                                    &option_claim_wait,
-                                                    &option_keep,
-                                                    &option_watermark,
-                                                    &option_until,
-                                                    &option_payload_hash,
-                                                    &option_keep_failures,
-                                                    &option_holder,
-                                                    &option_token,
-                                                    &option_result,
-                                                    NULL};
+static const struct option *const once_options[] = {
+    &option_claim_ttl, &option_claim_wait,   &option_keep,          &option_watermark,
+    &option_until,     &option_payload_hash, &option_keep_failures, &option_holder,
+    &option_token,     &option_result,       &option_metrics_file,  NULL};
 
 const struct command command_once = {
     .name = "once",

@@ -4,6 +4,7 @@
  * stays the foreground process: the shell's job, which kills the command if the supervisor dies or
  * hangs. The acquire and finish steps of `run`, which run in the supervisor, are here too.
  */
+#include "face/cli/metrics_file.h"
 #include "face/cli/run_command.h"
 
 #include "run/foreground.h"
@@ -38,7 +39,10 @@ static int handle_supervisor_death(struct context *context, const struct foregro
                               atomic_load(&page->tokens[0]) != 0
                                   ? "the command was killed and the lock is released"
                                   : "nothing was started");
-    if (atomic_load(&page->tokens[0]) == 0 || context_open_store(context) != EXIT_DONE)
+    if (atomic_load(&page->tokens[0]) == 0)
+        return status;
+    metrics_file_count(/* granted= */ true, LH_FAILED);
+    if (context_open_store(context) != EXIT_DONE)
         return status;
     for (size_t i = 0; i < context->arg_count; i++) {
         uint64_t token = atomic_load(&page->tokens[i]);
@@ -54,6 +58,7 @@ static int report_late(struct context *context, const struct foreground *foregro
 {
     int64_t over_ms = foreground->killed_ms - atomic_load(&foreground->channel.page->lease_ends_ms);
     char ago[DURATION_SHOWN];
+    metrics_file_count(/* granted= */ true, LH_LOST);
     if (over_ms < 0)
         return output_error(context, LH_LOST,
                             "lost: the supervisor did not end the command in time; the command was "

@@ -4,6 +4,7 @@
  * into an error status. It makes no decisions about locks.
  */
 #include "face/cli/cli.h"
+#include "face/cli/metrics_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,6 +38,7 @@ int main(int argc, char **argv)
     if (status == EXIT_DONE && context.command != NULL)
         status =
             context.settings.help ? command_help.run(&context) : context.command->run(&context);
+    metrics_file_update(&context);
     lh_close(&context.client);
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))

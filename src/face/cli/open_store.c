@@ -5,7 +5,7 @@
  */
 #include "face/cli/cli.h"
 
-#include "leasehold_admin.h"
+#include "face/cli/metrics_file.h"
 #include "run/child.h"
 #include "wire/url_redact.h"
 
@@ -320,4 +320,12 @@ int context_open_store(struct context *context)
     if (settings->verbose)
         context_warn_events(context);
     return EXIT_DONE;
+}
+
+int context_open_store_to_acquire(struct context *context)
+{
+    int status = context_open_store(context);
+    if (status == EXIT_UNAVAILABLE || status == EXIT_DENIED)
+        metrics_file_count(/* granted= */ false, LH_UNAVAILABLE);
+    return status;
 }

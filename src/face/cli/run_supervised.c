@@ -134,7 +134,7 @@ int run_supervised(struct context *context, struct supervisor *supervisor, const
                    const struct run_mode *mode)
 {
     static struct run_state run;
-    int status = context_open_store(context);
+    int status = context_open_store_to_acquire(context);
     if (status == EXIT_DONE)
         status = nested_check(context);
     if (status != EXIT_DONE)

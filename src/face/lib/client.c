@@ -301,8 +301,7 @@ static bool client_build_layers(struct lh_client *client, uint64_t session)
                                            .facts = client->facts,
                                            .session = session,
                                            .seed = session,
-                                           .failed =
-                                               client->on_event != NULL ? client_on_failure : NULL};
+                                           .failed = client_on_failure};
     client->local_queue = local_queue_new(&callbacks);
     /* The fast path emits no events. */
     if (client->driver == &memory_driver && client->on_event == NULL) {

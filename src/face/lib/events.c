@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events for the user's on_event, and those that a store shows in its own tools, such as kubectl.
- * Times the requests to the store. Decides nothing.
+ * Events for the metrics, for the user's on_event, and those that a store shows in its own tools,
+ * such as kubectl. Times the requests to the store. Decides nothing.
  */
 #include "face/lib/lib_internal.h"
 
@@ -12,7 +12,7 @@
 
 #define US_PER_MS ((int64_t)1000)
 
-/* A store request in flight, to be reported to on_event with its duration. */
+/* A store request in flight, to be counted with its duration. */
 struct timed {
     struct timed *next, *before;
     struct lh_client *client;
@@ -55,11 +55,12 @@ static enum lh_kind kind_of(const char *key)
 void client_emit(struct lh_client *client, const struct lh_event *event)
 {
     struct lh_event emitted = *event;
-    emit_store_event(client, event);
-    if (client->on_event == NULL)
-        return;
     emitted.size = sizeof emitted;
     emitted.key_kind = kind_of(event->key);
+    emit_store_event(client, event);
+    client_count_event(client, &emitted);
+    if (client->on_event == NULL)
+        return;
     client_enter_callback(client);
     client->on_event(client->event_user, &emitted);
     client_leave_callback(client);
@@ -106,39 +107,59 @@ static void timed_free(struct timed *timed)
     free(timed);
 }
 
-static void on_timed_reply(void *caller, const struct store_reply *reply)
+/* After the caller of a request got its last reply. */
+static void count_reply(struct timed *timed, const struct store_reply *reply, int64_t us)
 {
     static const char *const verbs[] = {
         [VERB_STORE_READ] = "read", [VERB_STORE_SWAP] = "swap",   [VERB_STORE_DELETE] = "delete",
         [VERB_STORE_LIST] = "list", [VERB_STORE_WATCH] = "watch", [VERB_STORE_HISTORY] = "history"};
+    client_count_reply(timed->client, timed->verb, reply->result, us);
+    if (timed->client->on_event != NULL)
+        client_emit(timed->client, &(struct lh_event){.kind = LH_EVENT_STORE,
+                                                      .outcome = outcomes[reply->result],
+                                                      .key = "",
+                                                      .verb = verbs[timed->verb],
+                                                      .after_us = us});
+}
+
+static void on_timed_reply(void *caller, const struct store_reply *reply)
+{
     struct timed *timed = caller;
     timed->done(timed->caller, reply);
     if (reply->more)
         return;
-    client_emit(timed->client, &(struct lh_event){.kind = LH_EVENT_STORE,
-                                                  .outcome = outcomes[reply->result],
-                                                  .key = "",
-                                                  .verb = verbs[timed->verb],
-                                                  .after_us = host_boot_us() - timed->sent_at_us});
+    count_reply(timed, reply, host_boot_us() - timed->sent_at_us);
     timed_free(timed);
+}
+
+/* memory: replies before its submit() returns, and faster than the clock can be read. */
+static void on_immediate_reply(void *caller, const struct store_reply *reply)
+{
+    struct timed *timed = caller;
+    timed->done(timed->caller, reply);
+    if (!reply->more)
+        count_reply(timed, reply, /* us= */ 0);
 }
 
 void client_submit(struct lh_client *client, const struct store_request *request, store_done *done,
                    void *caller)
 {
-    /* A watch gets replies without end. When out of memory the request is sent untimed. */
-    bool wanted = client->on_event != NULL && request->verb != VERB_STORE_WATCH;
-    struct timed *timed = wanted ? malloc(sizeof *timed) : NULL;
+    struct timed now = {.client = client, .done = done, .caller = caller, .verb = request->verb};
+    /* A watch gets replies without end. */
+    bool counted = request->verb != VERB_STORE_WATCH;
+    if (counted && client->driver == &memory_driver && client->on_event == NULL) {
+        submit_to_store(client, request, on_immediate_reply, &now);
+        return;
+    }
+    /* When out of memory the request is sent untimed. */
+    struct timed *timed = counted ? malloc(sizeof *timed) : NULL;
     if (timed == NULL) {
         submit_to_store(client, request, done, caller);
         return;
     }
-    *timed = (struct timed){.next = client->timed,
-                            .client = client,
-                            .done = done,
-                            .caller = caller,
-                            .verb = request->verb,
-                            .sent_at_us = host_boot_us()};
+    *timed = now;
+    timed->next = client->timed;
+    timed->sent_at_us = host_boot_us();
     if (timed->next != NULL)
         timed->next->before = timed;
     client->timed = timed;

@@ -30,12 +30,6 @@ struct fast_lease {
     char key[];
 };
 
-bool fast_lease_is(const struct lh_lease *lease)
-{
-    /* Both kinds begin with their magic. */
-    return *(const uint32_t *)(const void *)lease == FAST_LEASE_MAGIC;
-}
-
 static const struct fast_lease *fast_lease_const(const struct lh_lease *lease)
 {
     ASSERT(fast_lease_is(lease));
@@ -177,6 +171,7 @@ bool fast_lease_acquire(struct lh_client *client, const char *key,
     free(fast);
     if (reply == FAST_PATH_MISS || waits)
         return false;
+    atomic_fetch_add_explicit(&client->fast_refusals, 1, memory_order_relaxed);
     *out_outcome = report_hold_busy(client, key, &holder, report);
     return true;
 }
@@ -186,6 +181,8 @@ bool fast_lease_release(struct lh_lease *lease)
     struct fast_lease *fast = fast_lease_of(lease);
     if (!fast_path_release(fast->client->fast_path, &fast->hold))
         return false;
+    if (fast->hold.weight != 0)
+        fast_path_time(fast->client->fast_path, &fast->hold, host_boot_ms());
     fast_lease_free(lease);
     return true;
 }

@@ -14,6 +14,7 @@
 #include "runtime/fast_path.h"
 #include "runtime/watch_cache.h"
 #include "store/store_thread.h"
+#include "wire/metrics.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -65,8 +66,10 @@ struct lh_client {
     struct lh_lease *leases; /* being acquired, held, or being released */
     struct query *queries;   /* lists and histories in flight, and the one watch */
     struct lh_watcher *watches;
-    struct watch_cache watch_cache; /* fed by that watch, for lh_peek() */
-    struct timed *timed;            /* store requests in flight, with on_event only */
+    struct watch_cache watch_cache;         /* fed by that watch, for lh_peek() */
+    struct timed *timed;                    /* store requests in flight */
+    _Atomic uint64_t metrics[METRIC_SLOTS]; /* written in the loop only; see lib_metrics.c */
+    _Atomic uint64_t fast_refusals;         /* busy on the fast path, from any thread */
     struct record scratch;
 };
 
@@ -172,6 +175,25 @@ void client_store_event(struct lh_client *client, const char *key, const char *r
 /* Frees the entries of requests without a reply. */
 void events_free(struct lh_client *client);
 
+/* lib_metrics.c, in the loop */
+/* Counts what the event says. */
+void client_count_event(struct lh_client *client, const struct lh_event *event);
+/* A reply of the store; us below 0: not measured. */
+void client_count_reply(struct lh_client *client, enum store_verb verb, enum reply_status result,
+                        int64_t us);
+/* One run of a workload. */
+struct workload_times {
+    bool granted; /* the object was ours … */
+    bool left;    /* … and stays */
+    int64_t acquisition_us, hold_us;
+};
+void metrics_count_workload(struct metrics *metrics, enum lh_outcome outcome,
+                            const struct workload_times *times);
+/* The text with the prefix in the caller's buffer: lh_metrics() and lh_workloads_metrics(). */
+enum lh_outcome metrics_output(const struct metrics *metrics, const char *prefix, bool gauges,
+                               char *out, size_t size, size_t *out_length,
+                               struct lh_report *report);
+
 /* call.c */
 void call_begin(struct call *call, struct lh_client *client);
 /* Runs the task in the loop and waits until call_end(); then the report is copied. */
@@ -215,7 +237,11 @@ struct lh_lease *lease_adopt(struct lh_client *client, const char *key,
                              int64_t since_ms, struct lh_lease *handle);
 
 /* lib_fast_path.c; a handle is a fast lease, which may have been promoted, or a full lease */
-bool fast_lease_is(const struct lh_lease *lease);
+static inline bool fast_lease_is(const struct lh_lease *lease)
+{
+    /* Both kinds begin with their magic. */
+    return *(const uint32_t *)(const void *)lease == FAST_LEASE_MAGIC;
+}
 /* The full lease of a fast one; NULL: not promoted. */
 struct lh_lease *fast_lease_promoted(const struct lh_lease *lease);
 struct lh_client *fast_lease_client(const struct lh_lease *lease);

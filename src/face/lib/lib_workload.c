@@ -24,6 +24,7 @@ struct lh_workloads {
     uint32_t magic;
     pid_t process; /* a forked child shares its connection with the parent */
     struct workloads *internal;
+    struct metrics metrics;
 };
 
 /* ---- results ---- */
@@ -184,6 +185,28 @@ void lh_workloads_close(struct lh_workloads **workloads)
     *workloads = NULL;
 }
 
+static void workload_count(struct lh_workloads *workloads, const struct workload_result *result,
+                           bool left, int64_t began_us)
+{
+    int64_t now_us = host_boot_us();
+    struct workload_times times = {.granted = result->acquired_us != 0, .left = left};
+    int64_t acquired_us = times.granted ? result->acquired_us : now_us;
+    times.acquisition_us = acquired_us - began_us;
+    times.hold_us = now_us - acquired_us;
+    if (!result->usage)
+        metrics_count_workload(&workloads->metrics, (enum lh_outcome)result->outcome, &times);
+}
+
+enum lh_outcome lh_workloads_metrics(struct lh_workloads *workloads, const char *prefix, char *out,
+                                     size_t size, size_t *out_length, struct lh_report *report)
+{
+    enum lh_outcome outcome = workload_check_call(workloads, "-", /* out= */ NULL, report);
+    if (outcome != LH_OK)
+        return outcome;
+    return metrics_output(&workloads->metrics, prefix, /* gauges= */ false, out, size, out_length,
+                          report);
+}
+
 enum lh_outcome lh_workload_run(struct lh_workloads *workloads, const char *target,
                                 const struct lh_workload_options *options, struct lh_workload *out,
                                 struct lh_report *report)
@@ -220,7 +243,9 @@ enum lh_outcome lh_workload_run(struct lh_workloads *workloads, const char *targ
         run.progress = forward_progress;
         run.user = &callback;
     }
+    int64_t began_us = host_boot_us();
     workloads_run(workloads->internal, &run, &result);
+    workload_count(workloads, &result, run.until != UNTIL_REMOVED, began_us);
     fill_workload(&result, out);
     return report_workload(target, &result, /* runs= */ true, report);
 }

@@ -55,3 +55,14 @@ enum lh_outcome lh_workload_remove(struct lh_workloads *workloads, const char *t
     (void)out;
     return fail_unsupported(report);
 }
+
+enum lh_outcome lh_workloads_metrics(struct lh_workloads *workloads, const char *prefix, char *out,
+                                     size_t size, size_t *out_length, struct lh_report *report)
+{
+    (void)workloads;
+    (void)prefix;
+    (void)out;
+    (void)size;
+    (void)out_length;
+    return fail_unsupported(report);
+}
