@@ -38,36 +38,43 @@ static bool file_has_byte(int folder, const char *name, const char *byte)
     return info_has_byte(info, byte);
 }
 
+static int is_number(const struct dirent *entry)
+{
+    return entry->d_name[strspn(entry->d_name, "0123456789")] == '\0';
+}
+
 static bool process_has_byte(const char *pid, const char *byte)
 {
     char path[NAME_SIZE];
-    (void)snprintf(path, sizeof path, "/proc/%.20s/fdinfo", pid);
-    DIR *files = opendir(path);
-    if (files == NULL)
-        return false; /* it has ended, or belongs to another user */
     bool found = false;
-    for (const struct dirent *entry = readdir(files); entry != NULL && !found;
-         entry = readdir(files))
-        found = entry->d_name[0] != '.' && file_has_byte(dirfd(files), entry->d_name, byte);
-    (void)closedir(files);
+    struct dirent **files = NULL;
+    (void)snprintf(path, sizeof path, "/proc/%.20s/fdinfo", pid);
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return false; /* it has ended, or belongs to another user */
+    int count = scandirat(folder, ".", &files, is_number, NULL);
+    for (int i = 0; i < count; i++) {
+        found = found || file_has_byte(folder, files[i]->d_name, byte);
+        free(files[i]);
+    }
+    free(files);
+    (void)close(folder);
     return found;
 }
 
 size_t lock_owners(uint64_t byte, int *out, size_t size)
 {
     char number[NAME_SIZE];
-    size_t count = 0;
-    DIR *processes = opendir("/proc");
-    if (processes == NULL)
-        return 0;
+    size_t found = 0;
+    struct dirent **processes = NULL;
     (void)snprintf(number, sizeof number, " %llu %llu", (unsigned long long)byte,
                    (unsigned long long)byte);
-    for (const struct dirent *entry = readdir(processes); entry != NULL && count < size;
-         entry = readdir(processes)) {
-        bool process = entry->d_name[0] >= '1' && entry->d_name[0] <= '9';
-        if (process && process_has_byte(entry->d_name, number))
-            out[count++] = (int)strtol(entry->d_name, NULL, 10);
+    int count = scandirat(AT_FDCWD, "/proc", &processes, is_number, versionsort);
+    for (int i = 0; i < count; i++) {
+        if (found < size && process_has_byte(processes[i]->d_name, number))
+            out[found++] = (int)strtol(processes[i]->d_name, NULL, 10);
+        free(processes[i]);
     }
-    (void)closedir(processes);
-    return count;
+    free(processes);
+    return found;
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes at most `size` process ids, in the order of /proc, and returns how many. The byte must be
+/* Writes at most `size` process ids, the smallest first, and returns how many. The byte must be
  * a number that no other file has locked: files are not compared. */
 size_t lock_owners(uint64_t byte, int *out, size_t size);
 

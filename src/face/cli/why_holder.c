@@ -31,7 +31,7 @@ const char *why_liveness_name(enum why_liveness liveness)
 /* ---- processes ---- */
 
 /* The bytes of /proc/PID/NAME, NUL-terminated; 0 if there are none. */
-static size_t read_process_file(int pid, const char *name, char *out, size_t size)
+static size_t read_proc_file(int pid, const char *name, char *out, size_t size)
 {
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
@@ -46,7 +46,7 @@ static size_t read_process_file(int pid, const char *name, char *out, size_t siz
 static void read_command(struct why_process *process)
 {
     size_t length =
-        read_process_file(process->pid, "cmdline", process->command, sizeof process->command);
+        read_proc_file(process->pid, "cmdline", process->command, sizeof process->command);
     while (length > 0 && process->command[length - 1] == '\0')
         length--;
     for (size_t i = 0; i < length; i++) {
@@ -58,12 +58,12 @@ static void read_command(struct why_process *process)
 
 /* The state is the third field of /proc/PID/stat, the start the 22nd, in clock ticks since boot.
  * The second is a name in parentheses, which may contain anything. */
-static void read_process(int pid, struct why_process *out)
+static void why_read_process(int pid, struct why_process *out)
 {
     char stat[1024];
     struct timespec now;
     *out = (struct why_process){.pid = pid, .started_ago_ms = -1};
-    (void)read_process_file(pid, "stat", stat, sizeof stat);
+    (void)read_proc_file(pid, "stat", stat, sizeof stat);
     const char *at = strrchr(stat, ')');
     if (at == NULL || at[1] == '\0')
         return;
@@ -96,7 +96,7 @@ static void judge_kept(struct why_holder *out, const int *pids, size_t count)
 {
     size_t stopped = 0;
     for (size_t i = 0; i < count; i++) {
-        read_process(pids[i], &out->processes[i]);
+        why_read_process(pids[i], &out->processes[i]);
         stopped += out->processes[i].state == 'T';
     }
     out->process_count = count;
@@ -140,7 +140,7 @@ static bool is_this_host(const char *host)
 static void judge_named(struct why_holder *out, int pid)
 {
     struct why_process *process = &out->processes[0];
-    read_process(pid, process);
+    why_read_process(pid, process);
     out->process_count = 1;
     bool later = process->started_ago_ms >= 0 && out->holder.since_ms >= 0 &&
                  process->started_ago_ms + SLACK_MS < out->holder.since_ms;
