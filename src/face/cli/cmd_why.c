@@ -10,7 +10,7 @@
 
 /* ---- changes ---- */
 
-static void add_past(const struct lh_view *view, struct text *out)
+static void why_add_past(const struct lh_view *view, struct text *out)
 {
     switch (view->state) {
     case LH_HELD:
@@ -49,7 +49,7 @@ static void describe_change(const struct lh_view *view, struct why_change *out)
         text_add(&text, " by ");
         text_add(&text, view->holder);
     } else {
-        add_past(view, &text);
+        why_add_past(view, &text);
     }
     if (view->holders > 1) {
         text_add(&text, " and ");

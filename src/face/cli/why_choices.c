@@ -3,26 +3,13 @@
  * What an operator can do about a key, and the risk of each choice. The commands can be pasted into
  * a shell: key and store are quoted. Nothing is run here.
  */
+#include "face/cli/suggest.h"
 #include "face/cli/why.h"
 
 #include "wire/duration.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static void add_quoted(struct text *out, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_./:@%+=,-";
-    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
-        text_add(out, word);
-        return;
-    }
-    text_add(out, "'");
-    for (; *word != '\0'; word++)
-        text_add_bytes(out, *word == '\'' ? "'\\''" : word, *word == '\'' ? 4 : 1);
-    text_add(out, "'");
-}
 
 /* A store from the environment applies to the next command, too. One with a secret is not repeated:
  * the shown form cannot be used. */
@@ -32,7 +19,7 @@ static void add_store(struct text *out, const struct context *context)
         return;
     text_add(out, " --store ");
     if (strcmp(context->shown, context->url) == 0)
-        add_quoted(out, context->shown);
+        suggest_add_quoted(out, context->shown);
     else
         text_add(out, "URL");
 }
@@ -53,12 +40,12 @@ static struct why_choice *add_choice(const struct context *context, struct why_c
     text_add(&command, verb);
     if (!like_option) {
         text_add(&command, " ");
-        add_quoted(&command, key);
+        suggest_add_quoted(&command, key);
     }
     text_add(&command, options);
     if (like_option) {
         text_add(&command, " -- ");
-        add_quoted(&command, key);
+        suggest_add_quoted(&command, key);
     }
     return choice;
 }
@@ -98,8 +85,8 @@ static size_t add_continue(const struct why_holder *first, struct why_choice *ou
     return stopped > 0 ? 1 : 0;
 }
 
-static size_t add_release(const struct context *context, const struct lh_view *view,
-                          const struct why_holder *first, struct why_choice *out)
+static size_t why_add_release(const struct context *context, const struct lh_view *view,
+                              const struct why_holder *first, struct why_choice *out)
 {
     char options[64];
     if (first->liveness != WHY_NO_PROCESS || view->kind != LH_LOCK)
@@ -112,8 +99,8 @@ static size_t add_release(const struct context *context, const struct lh_view *v
     return 1;
 }
 
-static size_t add_break(const struct context *context, const struct lh_view *view,
-                        const struct why_holder *first, struct why_choice *out)
+static size_t why_add_break(const struct context *context, const struct lh_view *view,
+                            const struct why_holder *first, struct why_choice *out)
 {
     char within[DURATION_SHOWN] = "its lease";
     if (first->holder.broken || first->liveness == WHY_GONE) /* nobody is there to be asked */
@@ -153,8 +140,8 @@ static size_t held_choices(const struct context *context, const struct lh_view *
 {
     size_t count = add_wait(context, view, out);
     count += add_continue(first, &out[count]);
-    count += add_release(context, view, first, &out[count]);
-    count += add_break(context, view, first, &out[count]);
+    count += why_add_release(context, view, first, &out[count]);
+    count += why_add_break(context, view, first, &out[count]);
     return count + add_break_now(context, view, first, &out[count]);
 }
 

@@ -3,6 +3,7 @@
  * Prints what `leasehold why` has found, as text that fits the terminal, or as one JSON object with
  * the same facts. Commands are printed whole on a line of their own, so that they can be copied.
  */
+#include "face/cli/columns.h"
 #include "face/cli/why.h"
 
 #include "wire/duration.h"
@@ -10,39 +11,21 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { LABEL = 10, PID = 8, COLUMNS = 80, COLUMNS_MIN = 40 };
+enum { LABEL = 10, PID = 8 };
 
 /* ---- lines ---- */
-
-static size_t line_width(void)
-{
-    struct winsize size;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < COLUMNS_MIN)
-        return COLUMNS;
-    return size.ws_col;
-}
-
-/* In characters; each counts as one column. */
-static size_t word_width(const char *word, size_t length)
-{
-    size_t width = 0;
-    for (size_t i = 0; i < length; i++)
-        width += ((unsigned char)word[i] & 0xc0) != 0x80;
-    return width;
-}
 
 /* "label     words…", wrapped below the first word. */
 static void put_words(const char *label, size_t indent, const char *words)
 {
-    const size_t width = line_width();
+    const size_t width = columns_of_terminal(STDOUT_FILENO);
     size_t at = indent;
     printf("%-*s", *words != '\0' ? (int)indent : 0, label);
     for (words += strspn(words, " "); *words != '\0'; words += strspn(words, " ")) {
         size_t length = strcspn(words, " ");
-        size_t columns = word_width(words, length);
+        size_t columns = columns_of(words) - columns_of(words + length);
         if (at > indent && at + 1 + columns > width) {
             printf("\n%*s", (int)indent, "");
             at = indent;
@@ -64,7 +47,8 @@ static void put_field(const char *label, struct text *value)
     put_words(label, LABEL, value->bytes);
 }
 
-static void add_duration(struct text *out, const char *before, int64_t length_ms, const char *after)
+static void why_add_duration(struct text *out, const char *before, int64_t length_ms,
+                             const char *after)
 {
     char buffer[DURATION_SHOWN];
     if (length_ms < 0)
@@ -83,7 +67,7 @@ static void add_time(struct text *out, int64_t ago_ms)
     }
     text_add_bytes(out, when, strcspn(when, "."));
     text_add(out, "Z");
-    add_duration(out, ", ", ago_ms, " ago");
+    why_add_duration(out, ", ", ago_ms, " ago");
 }
 
 /* ---- the holder ---- */
@@ -126,9 +110,9 @@ static void put_end(const struct lh_view *view, const struct why_holder *found)
     else if (holder->ends_in_ms == 0)
         text_add(&text, "the lease has ended");
     else
-        add_duration(&text, "in ", holder->ends_in_ms, "");
+        why_add_duration(&text, "in ", holder->ends_in_ms, "");
     if (holder->takeover_in_ms > holder->ends_in_ms)
-        add_duration(&text, "; free for others in ", holder->takeover_in_ms, "");
+        why_add_duration(&text, "; free for others in ", holder->takeover_in_ms, "");
     if (holder->broken) {
         text_add(&text, " at the latest: an operator asked the holder to stop");
         if (view->reason != NULL && view->reason[0] != '\0') {
@@ -144,8 +128,8 @@ static void put_end(const struct lh_view *view, const struct why_holder *found)
         };
         text_add(&text, renewals[found->liveness]);
     }
-    add_duration(&text, " (TTL ", holder->ttl_ms, "");
-    add_duration(&text, ", renewed ", holder->renewed_ago_ms, " ago");
+    why_add_duration(&text, " (TTL ", holder->ttl_ms, "");
+    why_add_duration(&text, ", renewed ", holder->renewed_ago_ms, " ago");
     text_add(&text, holder->ttl_ms >= 0 ? ")" : "");
     put_field("ends", &text);
 }
@@ -213,7 +197,7 @@ static void put_waiters(const struct lh_view *view)
             text_add(&text, ", priority ");
             text_add_i64(&text, waiter.priority);
         }
-        add_duration(&text, ", since ", waiter.since_ms, " ago");
+        why_add_duration(&text, ", since ", waiter.since_ms, " ago");
         text_add(&text, waiter.offered ? ", whose turn it is" : "");
         put_field(index == 0 ? "waiting" : "", &text);
     }
@@ -239,7 +223,7 @@ static void put_changes(const struct why *why)
         put_words("changed", LABEL, "nothing that the store has kept");
 }
 
-static void put_choices(const struct why_choice *choices, size_t count)
+static void why_put_choices(const struct why_choice *choices, size_t count)
 {
     if (count == 0) {
         puts("\nNothing blocks the key: the next caller gets it.");
@@ -265,7 +249,7 @@ void why_to_text(const struct why *why, const struct lh_view *view)
     if (view->kind != LH_WATERMARK)
         put_waiters(view);
     put_changes(why);
-    put_choices(choices, why_find_choices(why->context, view, held ? &first : NULL, choices));
+    why_put_choices(choices, why_find_choices(why->context, view, held ? &first : NULL, choices));
 }
 
 /* ---- JSON ---- */
