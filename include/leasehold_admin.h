@@ -66,6 +66,10 @@ enum { LH_RECORD_SIZE = 64 * 1024 + 1 };
  * index, in the order of grants and of the queue. False: there is none. */
 bool lh_view_holder(const struct lh_view *view, size_t index, struct lh_holder *out);
 bool lh_view_waiter(const struct lh_view *view, size_t index, struct lh_waiter *out);
+/* The processes whose end would end that holder's lease: at most `size` ids, as far as this user
+ * may see them in /proc, which takes milliseconds. Their number; 0: none is visible. -1: the store
+ * does not detect dead processes, or the lease is unbound. */
+int lh_view_processes(const struct lh_view *view, size_t index, int *out_pids, size_t size);
 /* The record as one line of JSON, as stores keep it, NUL-terminated. Its length; 0: there is none,
  * or `size` is too small, which LH_RECORD_SIZE never is. */
 size_t lh_view_record(const struct lh_view *view, char *out, size_t size);

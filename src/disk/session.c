@@ -2,6 +2,8 @@
 /* See session.h. */
 #include "disk/session.h"
 
+#include "process/lock_owners.h"
+
 /* Far beyond the bytes that serve as locks. */
 static const uint64_t first_byte = (uint64_t)1 << 62;
 
@@ -42,4 +44,10 @@ bool session_lives(const struct disk *disk, int file, uint64_t session)
 int session_any_lives(const struct disk *disk, int file)
 {
     return disk->is_any_locked(disk->owner, file, first_byte);
+}
+
+/* A session is a random number, so its byte is not locked in any other file. */
+size_t session_processes(uint64_t session, int *out, size_t size)
+{
+    return lock_owners(byte_of(session), out, size);
 }

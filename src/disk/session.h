@@ -18,5 +18,8 @@ int session_await(const struct disk *disk, const char *suffix, uint64_t session,
 bool session_lives(const struct disk *disk, int file, uint64_t session);
 /* 1 if a process keeps any session of that file, 0 if none does, or −errno. */
 int session_any_lives(const struct disk *disk, int file);
+/* The processes that keep the session alive, as far as this user may see them; for people only.
+ * Returns how many it has written, at most `size`. Reads /proc, which takes milliseconds. */
+size_t session_processes(uint64_t session, int *out, size_t size);
 
 #endif

@@ -64,6 +64,12 @@ void json_end(struct text *text)
     text_add(text, "}");
 }
 
+void json_reopen(struct text *text)
+{
+    if (text->length > 0 && !text->cut)
+        text->bytes[--text->length] = '\0';
+}
+
 void json_add_null(struct text *text, const char *name)
 {
     json_add_name(text, name);
@@ -133,4 +139,10 @@ void json_item_string(struct text *text, const char *value)
 {
     json_separate(text);
     json_add_quoted(text, value);
+}
+
+void json_item_object(struct text *text)
+{
+    json_separate(text);
+    text_add(text, "{");
 }

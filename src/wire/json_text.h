@@ -11,6 +11,8 @@
 
 void json_begin(struct text *text);
 void json_end(struct text *text);
+/* Continues an object that was ended: more members follow, then json_end(). */
+void json_reopen(struct text *text);
 
 /* Each function adds a separating comma if needed. A NULL `value` is written as null. */
 void json_add_string(struct text *text, const char *name, const char *value);
@@ -25,7 +27,8 @@ void json_add_null(struct text *text, const char *name);
 void json_add_object(struct text *text, const char *name);
 void json_add_list(struct text *text, const char *name);
 void json_end_list(struct text *text);
-/* A member of a list. */
+/* Members of a list; an object is ended by json_end(). */
 void json_item_string(struct text *text, const char *value);
+void json_item_object(struct text *text);
 
 #endif

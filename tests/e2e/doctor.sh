@@ -97,7 +97,8 @@ verdict 'the last line says that all is well' concludes 'all is well' --store "$
 verdict 'or what to do about a warning' \
     concludes 'locks work; to do first: name a file: store .*' --store memory:
 verdict 'or what to do about a problem' \
-    concludes 'to do first: make it with mkdir -p, .* \(.*/none is not there\)' --store "file:$work/none/l"
+    concludes 'to do first: make it with mkdir -p, .* \(.*/none is not there\)' \
+    --store "file:$work/none/l"
 verdict 'or about the URL' concludes 'to do first: .*a URL begins with .*' --store reddis://host
 printf 'no log of anybody, but long enough to look at\n' >foreign
 expect 69 'problem: this is not a leasehold log; it was left unchanged, choose another path.*' \

@@ -69,6 +69,9 @@ rows=$(cat <<'ROWS'
 0   | ok       | ^renewed: kept$                              | renew kept --token $kept --ttl 1h
 0   | -        | ^held: held by wfe-7 for .* \(lease ends in  | status held
 0   | -        | ^free: nobody-wants-it$                      | status nobody-wants-it
+0   | -        | ^held: held by wfe-7 for .* \(lease ends in  | why held
+0   | -        | ^Nothing blocks the key: the next caller     | why nobody-wants-it
+64  | usage    | why: missing argument; usage: leasehold why KEY$ | why
 0   | -        | ^cooling: cool was done by wfe-7 .* ago; free in | status cool
 0   | -        | ^held: held by wfe-7                         | list hel
 0   | -        | ^running: once:claimed by wfe-7 for .* \(claim ends in | status once:claimed
@@ -102,6 +105,7 @@ rows=$(cat <<'ROWS'
 78  | stale    | ^stale: never-was: .*nothing was changed$    | release never-was --token 5
 69  | unavailable | not built in: "etcd".*etcd://u:\*\*\*@h | acquire k --store etcd://u:secret@h
 69  | unavailable | ^unavailable: not built in: "etcd"           | status k --store etcd://h:1
+69  | unavailable | ^unavailable: not built in: "etcd"           | why k --store etcd://h:1
 69  | unavailable | ^unavailable: not built in: "postgres"       | list --store postgres://h/db
 69  | unavailable | ^unavailable: not built in: "etcds"          | watch --store etcds://h:1
 69  | unavailable | ^unavailable: not built in: "github"  | release k --token 5 --store github://o/r
@@ -322,6 +326,7 @@ ROWS
 )
 rows_of_file=$(cat <<'ROWS'
 0   | -        | held: changed by wfe-7                       | history changed
+0   | -        | ^changed   20.*: held by wfe-7, token        | why changed
 0   | -        | ^some/key$                                   | name some/key
 0   | -        | ^removed: 0 of 0 that nobody needed$         | collect
 0   | ok       | ^current: fence-%, token 5$                  | check --key fence-% --token 5
@@ -332,6 +337,7 @@ ROWS
 )
 rows_of_redis=$(cat <<'ROWS'
 64  | usage    | this store keeps no history                  | history changed
+0   | -        | ^changed   unknown: this store keeps no      | why changed
 0   | -        | ^lock:some/key$                              | name some/key
 0   | -        | ^dedup:some/id$                              | name once:some/id
 0   | -        | ^ours:some/key$                     | name some/key --store $template

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The pages for new users, typed in: tour.sh PROGRAM PAGE... Every block of a page with "$ " lines
-# is run, line by line, in one shell with a home of its own, and the output is compared with the
-# page: except numbers and times, and "…" matches anything. Prints TAP.
+# is run, line by line, in one shell for each page, and the output is compared with the page: except
+# numbers and times, and "…" matches anything. All pages use one home and one store, one after the
+# other, as a reader would. Prints TAP.
 set -euo pipefail
 
 program=$(realpath "$1")
@@ -47,8 +48,6 @@ check() {
 play() {
     local page=$1 name inside=false typed= wanted= line
     name=$(basename "$page")
-    rm -f "$work/home/"*
-    mkdir -p "$work/home"
     coproc SHELL { cd "$work/home" && exec bash --norc --noprofile 2>&1; }
     shell=$SHELL_PID
     exec {to}>&"${SHELL[1]}" {from}<&"${SHELL[0]}"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leasehold_admin.h through the shared library: names, findings, collections, fencing. */
+/*
+ * leasehold_admin.h through the shared library: names, findings, collections, fencing, the
+ * processes of a holder.
+ */
 #include "lib_kit.h"
 
 #include "leasehold_admin.h"
@@ -144,6 +147,46 @@ static void refuses_a_check_that_cannot_be(void **state)
     assert_int_equal(held, -1);
 }
 
+/* ---- processes ---- */
+
+struct processes {
+    int count, pid;
+};
+
+static bool note_processes(void *user, const struct lh_view *view)
+{
+    struct processes *processes = user;
+    int pids[4] = {0};
+    processes->count = lh_view_processes(view, 0, pids, 4);
+    processes->pid = pids[0];
+    assert_int_equal(lh_view_processes(view, 1, pids, 4), -1);
+    return true;
+}
+
+/* This process has the session; nobody has that of a lease which outlives its process. */
+static void the_processes_of_a_holder_are_known(void **state)
+{
+    (void)state;
+    struct processes bound = {0}, unbound = {0};
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_view view = LH_VIEW_INIT;
+    int pid = 0;
+    struct lh_client *client = kit_open(NULL);
+    struct lh_lease *lease = kit_acquire(client, "bound", NULL);
+    options.unbound = true;
+    struct lh_lease *other = kit_acquire(client, "unbound", &options);
+    assert_int_equal(lh_status_details(client, "bound", note_processes, &bound, NULL), LH_OK);
+    assert_int_equal(bound.count, 1);
+    assert_int_equal(bound.pid, getpid());
+    assert_int_equal(lh_status_details(client, "unbound", note_processes, &unbound, NULL), LH_OK);
+    assert_int_equal(unbound.count, -1);
+    assert_int_equal(lh_status(client, "bound", &view, NULL), LH_OK);
+    assert_int_equal(lh_view_processes(&view, 0, &pid, 1), -1);
+    kit_release(&lease, LH_OK);
+    kit_release(&other, LH_OK);
+    lh_close(&client);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +197,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(collects_nothing_of_a_file, kit_on_file, kit_done),
         cmocka_unit_test_setup_teardown(admits_the_highest_token, kit_on_file, kit_done),
         cmocka_unit_test(refuses_a_check_that_cannot_be),
+        cmocka_unit_test_setup_teardown(the_processes_of_a_holder_are_known, kit_on_file, kit_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,6 +146,7 @@ struct command {
     X(list)             \
     X(watch)            \
     X(history)          \
+    X(why)              \
     X(break)            \
     X(clear)            \
     X(check)            \

@@ -88,8 +88,8 @@ static void put_value(FILE *out, const struct option *option)
     }
 }
 
-static void put_options(FILE *out, const struct command *command,
-                        const struct option *const *options)
+static void put_fish_options(FILE *out, const struct command *command,
+                             const struct option *const *options)
 {
     for (; options != NULL && *options != NULL; options++) {
         put_begin(out, command);
@@ -132,9 +132,9 @@ void completion_fish(FILE *out)
         put_quoted(out, command_at(i)->summary);
         fputc('\n', out);
     }
-    put_options(out, NULL, global_options);
+    put_fish_options(out, NULL, global_options);
     for (size_t i = 0; command_at(i) != NULL; i++) {
-        put_options(out, command_at(i), command_at(i)->options);
+        put_fish_options(out, command_at(i), command_at(i)->options);
         put_arguments(out, command_at(i));
     }
 }

@@ -119,7 +119,7 @@ bool suggest_wants_separator(const struct context *context, int argc, char *cons
     return !is_step(command, context->args[0]);
 }
 
-static void add_quoted(struct text *out, const char *arg)
+void suggest_add_quoted(struct text *out, const char *arg)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "_@%+=:,./-";
@@ -146,13 +146,13 @@ static void add_argument(struct text *out, const char *arg)
     const char *url = equals != NULL ? equals + 1 : arg;
     text_add(out, " ");
     if (strstr(url, "://") == NULL) {
-        add_quoted(out, arg);
+        suggest_add_quoted(out, arg);
         return;
     }
     text_init(&shown, buffer, sizeof buffer);
     text_add_bytes(&shown, arg, (size_t)(url - arg));
     url_redact(url, &shown);
-    add_quoted(out, buffer);
+    suggest_add_quoted(out, buffer);
 }
 
 void suggest_separator(int argc, char *const *argv, int before, struct text *out)

@@ -11,5 +11,7 @@ void suggest_command(const char *word, struct text *out);
 bool suggest_wants_separator(const struct context *context, int argc, char *const *argv);
 /* Adds the command line with "--" before argument `before`, quoted for a shell, without secrets. */
 void suggest_separator(int argc, char *const *argv, int before, struct text *out);
+/* Adds an argument, quoted for a shell if necessary. */
+void suggest_add_quoted(struct text *out, const char *arg);
 
 #endif

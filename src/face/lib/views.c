@@ -5,8 +5,10 @@
  */
 #include "face/lib/lib_internal.h"
 
+#include "disk/session.h"
 #include "wire/record_codec.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -121,6 +123,7 @@ void status_fill(const struct lh_client *client, const struct record *record,
     if (source != NULL) {
         source->record = record;
         source->view = view;
+        source->detects_processes = (client->driver->capabilities & STORE_SESSIONS) != 0;
     }
     out->position = queue_position(record, client->session);
     out->reason = source != NULL ? record->reason : NULL;
@@ -220,4 +223,13 @@ size_t lh_view_record(const struct lh_view *view, char *out, size_t size)
     if (source == NULL || out == NULL || source->view.at.revision == 0)
         return 0;
     return record_encode(source->record, out, size);
+}
+
+int lh_view_processes(const struct lh_view *view, size_t index, int *out_pids, size_t size)
+{
+    const struct lh_view_source *source = view_source(view);
+    const struct grant *grant = source != NULL ? holder_at(source, index) : NULL;
+    if (grant == NULL || out_pids == NULL || !grant->bound || !source->detects_processes)
+        return -1;
+    return (int)session_processes(grant->session, out_pids, size < INT_MAX ? size : INT_MAX);
 }

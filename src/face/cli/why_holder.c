@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a holder is alive, as far as it can be known from here. The library knows the processes
+ * that keep a lease of a file store; for other stores the default name of a holder, "host:pid",
+ * leads to the process if it is of this host. Reads /proc, and assumes nothing about other hosts.
+ */
+#include "face/cli/why.h"
+
+#include "wire/duration.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HOST_SIZE = 65, SLACK_MS = 2000 };
+
+const char *why_liveness_name(enum why_liveness liveness)
+{
+    static const char *const names[] = {
+        [WHY_UNKNOWN] = "unknown",
+        [WHY_ALIVE] = "alive",
+        [WHY_GONE] = "gone",
+        [WHY_NO_PROCESS] = "no-process",
+    };
+    return names[liveness];
+}
+
+/* ---- processes ---- */
+
+/* The bytes of /proc/PID/NAME, NUL-terminated; 0 if there are none. */
+static size_t read_proc_file(int pid, const char *name, char *out, size_t size)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file >= 0 ? read(file, out, size - 1) : -1;
+    if (file >= 0)
+        (void)close(file);
+    out[length > 0 ? length : 0] = '\0';
+    return length > 0 ? (size_t)length : 0;
+}
+
+static void read_command(struct why_process *process)
+{
+    size_t length =
+        read_proc_file(process->pid, "cmdline", process->command, sizeof process->command);
+    while (length > 0 && process->command[length - 1] == '\0')
+        length--;
+    for (size_t i = 0; i < length; i++) {
+        if (process->command[i] == '\0')
+            process->command[i] = ' ';
+    }
+    text_clean(process->command, length);
+}
+
+/* The state is the third field of /proc/PID/stat, the start the 22nd, in clock ticks since boot.
+ * The second is a name in parentheses, which may contain anything. */
+static void why_read_process(int pid, struct why_process *out)
+{
+    char stat[1024];
+    struct timespec now;
+    *out = (struct why_process){.pid = pid, .started_ago_ms = -1};
+    (void)read_proc_file(pid, "stat", stat, sizeof stat);
+    const char *at = strrchr(stat, ')');
+    if (at == NULL || at[1] == '\0')
+        return;
+    out->state = at[2];
+    for (int field = 2; field < 22 && at != NULL; field++)
+        at = strchr(at + 1, ' ');
+    long ticks = sysconf(_SC_CLK_TCK);
+    if (at != NULL && ticks > 0 && clock_gettime(CLOCK_BOOTTIME, &now) == 0) {
+        int64_t now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+        out->started_ago_ms = now_ms - (int64_t)(strtoull(at, NULL, 10) * 1000 / (uint64_t)ticks);
+    }
+    read_command(out);
+}
+
+static bool process_runs(const struct why_process *process)
+{
+    return process->state != '\0' && process->state != 'Z' && process->state != 'X';
+}
+
+/* ---- liveness ---- */
+
+static void set_liveness(struct why_holder *out, enum why_liveness liveness, const char *reason)
+{
+    out->liveness = liveness;
+    (void)snprintf(out->reason, sizeof out->reason, "%s", reason);
+}
+
+/* A file store: `count` processes keep the lease. */
+static void judge_kept(struct why_holder *out, const int *pids, size_t count)
+{
+    size_t stopped = 0;
+    for (size_t i = 0; i < count; i++) {
+        why_read_process(pids[i], &out->processes[i]);
+        stopped += out->processes[i].state == 'T';
+    }
+    out->process_count = count;
+    out->is_here = true;
+    if (count == 0)
+        set_liveness(out, WHY_ALIVE,
+                     "yes, by the lock that the kernel keeps for it; its processes are not visible "
+                     "to this user");
+    else if (stopped > 0)
+        set_liveness(out, WHY_ALIVE,
+                     "yes, but stopped, as marked above; a stopped holder keeps its lease");
+    else
+        set_liveness(out, WHY_ALIVE,
+                     "yes: the kernel keeps the lease until these processes have ended");
+}
+
+/* Splits a default name, "host:pid". False for any other name. */
+static bool read_name(const char *name, char *host, size_t size, int *out_pid)
+{
+    const char *colon = strrchr(name, ':');
+    if (colon == NULL || colon == name || colon[1] < '1' || colon[1] > '9')
+        return false;
+    char *end = NULL;
+    long pid = strtol(colon + 1, &end, 10);
+    if (*end != '\0' || pid > 4194304 || (size_t)(colon - name) >= size)
+        return false;
+    memcpy(host, name, (size_t)(colon - name));
+    host[colon - name] = '\0';
+    *out_pid = (int)pid;
+    return true;
+}
+
+/* The beginning is enough: a default name contains at most 64 bytes of it. */
+static bool is_this_host(const char *host)
+{
+    char own[HOST_SIZE] = "";
+    return gethostname(own, sizeof own - 1) == 0 && strcmp(own, host) == 0;
+}
+
+/* A process of this host, by the name of the holder. Another one may have its number now. */
+static void judge_named(struct why_holder *out, int pid)
+{
+    struct why_process *process = &out->processes[0];
+    why_read_process(pid, process);
+    out->process_count = 1;
+    bool later = process->started_ago_ms >= 0 && out->holder.since_ms >= 0 &&
+                 process->started_ago_ms + SLACK_MS < out->holder.since_ms;
+    if (!process_runs(process))
+        set_liveness(out, WHY_GONE, "no: this host has no such process now");
+    else if (later)
+        set_liveness(out, WHY_GONE,
+                     "no: the process with this number started after the lock was acquired");
+    else
+        set_liveness(out, WHY_ALIVE,
+                     process->state == 'T' ? "yes, but the process is stopped"
+                                           : "yes: the process runs");
+    if (out->liveness == WHY_GONE)
+        process->command[0] = process->state = '\0';
+}
+
+static void judge_by_name(struct why_holder *out)
+{
+    int pid = 0;
+    char renewed[DURATION_SHOWN] = "";
+    bool renews = out->holder.renewed_ago_ms >= 0 &&
+                  out->holder.renewed_ago_ms + SLACK_MS < out->holder.since_ms;
+    bool named = read_name(out->holder.name, out->host, sizeof out->host, &pid);
+    out->is_here = named && is_this_host(out->host);
+    if (out->is_here) {
+        judge_named(out, pid);
+        return;
+    }
+    if (named) {
+        out->processes[0] = (struct why_process){.pid = pid, .started_ago_ms = -1};
+        out->process_count = 1;
+    }
+    if (renews)
+        (void)duration_show(out->holder.renewed_ago_ms, renewed);
+    (void)snprintf(out->reason, sizeof out->reason, "this cannot be known from here%s%s%s",
+                   renews ? "; it was when it renewed the lease, " : "", renewed,
+                   renews ? " ago" : "");
+}
+
+bool why_find_holder(const struct lh_view *view, size_t index, struct why_holder *out)
+{
+    int pids[WHY_PROCESSES];
+    *out = (struct why_holder){.holder = LH_HOLDER_INIT};
+    if (!lh_view_holder(view, index, &out->holder))
+        return false;
+    int count = lh_view_processes(view, index, pids, WHY_PROCESSES);
+    if (count >= 0) {
+        (void)gethostname(out->host, sizeof out->host - 1);
+        judge_kept(out, pids, (size_t)count);
+    } else if (!out->holder.bound) {
+        set_liveness(out, WHY_NO_PROCESS,
+                     "no process keeps it: it was acquired without one, and lasts until it is "
+                     "released by its token, or for its TTL");
+        (void)read_name(out->holder.name, out->host, sizeof out->host, &pids[0]);
+    } else {
+        judge_by_name(out);
+    }
+    return true;
+}

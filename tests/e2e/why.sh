@@ -1,0 +1,237 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# leasehold why, in every state of a key: why.sh PROGRAM. The processes that it names are the real
+# ones, its commands are run as they are printed, and its lines fit the terminal. On a Redis server
+# it says what can be known without the help of the store. Prints TAP.
+set -euo pipefail
+
+program=$(realpath "${1:?usage: why.sh PROGRAM}")
+scripts=$(realpath "$(dirname "$0")/../../scripts")
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/kit.sh"
+# shellcheck source=scripts/redis-kit.sh
+. "$scripts/redis-kit.sh"
+at_end() { redis_end; }
+mkdir "$work/bin" "$work/home"
+ln -s "$program" "$work/bin/leasehold"
+export PATH=$work/bin:$PATH HOME=$work/home LEASEHOLD_STORE=file:$work/locks.log
+host=$(hostname)
+cd "$work"
+redis_begin "$work/redis"
+redis_start one
+redis=redis://127.0.0.1:${redis_port[one]}
+
+fails() { ! "$@"; }
+explains() { # explains KEY LINE…: each pattern matches a line of it, in this order
+    local key=$1 at=0 line
+    shift
+    leasehold why "$key" | tee text
+    for pattern in "$@"; do
+        line=$(tail -n +$((at + 1)) text | grep -nE -m 1 -- "$pattern" | cut -d: -f1) ||
+            { printf 'no line matches: %s\n' "$pattern" && return 1; }
+        at=$((at + line))
+    done
+}
+field() { # field KEY PROGRAM: of jq, on the object of the key
+    leasehold why "$1" --json | jq -er "$2"
+}
+command_of() { # command_of KEY CHOICE: what is to be typed
+    field "$1" ".choices[] | select(.choice == \"$2\").command"
+}
+until_held() { # until_held KEY
+    until leasehold status "$1" | grep -q '^held'; do sleep 0.02; done
+}
+until_waited() { # until_waited KEY N
+    until leasehold status "$1" | grep -q "$2 waiting"; do sleep 0.02; done
+}
+
+held_by_a_run() {
+    local run waiter command
+    leasehold run nightly --holder ann --meta run=7 -- sleep 600 &
+    run=$!
+    until_held nightly
+    leasehold run nightly --holder ben -- true &
+    waiter=$!
+    until_waited nightly 1
+    command=$(pgrep -x sleep -P "$(pgrep -P "$run")")
+    explains nightly '^held: nightly by ann for .*, token [0-9]+, 1 waiting$' '^holder    ann$' \
+        '^since     20[0-9-]+T[0-9:]+Z, [0-9]+s ago; token [0-9]+$' \
+        "^process   on this host, $host$" "^          $run +leasehold run nightly --holder ann" \
+        "^          $command +sleep 600$" '^alive     yes: the kernel keeps the lease' \
+        '^ends      in [0-9]+s, unless the holder renews it' '^meta      run=7$' \
+        '^waiting   1\. ben' \
+        '^changed   20[0-9-]+T[0-9:]+Z, [0-9]+s ago: held by ann, .*1 waiting' \
+        '^          20.*: held by ann, token' \
+        '^what can be done:$' '^    leasehold watch nightly$' \
+        "^    leasehold break nightly --reason 'TEXT'$" \
+        "^    leasehold break nightly --now --reason 'TEXT'$"
+    [[ $(field nightly '.held_by[0].liveness') == alive ]]
+    [[ $(field nightly '[.held_by[0].processes[].pid] | join(" ")') == *"$run"*"$command" ]]
+    [[ $(field nightly '.queue[0].holder') == ben && $(field nightly '.waiters') == 1 ]]
+    kill -STOP "$command"
+    until grep -q '^State:.T' "/proc/$command/status"; do sleep 0.02; done
+    explains nightly "^          $command +\(stopped\) sleep 600$" '^alive     yes, but stopped' \
+        "^    kill -CONT $command$"
+    eval "$(command_of nightly continue)"
+    fails command_of nightly continue
+    eval "$(command_of nightly break)"
+    explains nightly '^ends .* at the latest: an operator asked the holder to stop: TEXT' \
+        '^ .*asked to stop$'
+    fails command_of nightly break
+    eval "$(command_of nightly break-now)"
+    wait "$waiter"
+    kill "$run" # it would notice the break at its next renewal
+    wait "$run" || true
+    explains nightly '^free: nightly$' '^waiting   nobody$' '^changed   .*: free$' \
+        '^Nothing blocks the key: the next caller gets it\.$'
+}
+
+held_without_a_process() {
+    local token
+    token=$(leasehold acquire manual --holder eve --ttl 1h)
+    leasehold renew manual --token "$token" --quiet
+    explains manual '^held: manual by eve' '^alive     no process keeps it' \
+        '^ends      in .* unless it is renewed by its token' \
+        '^changed .*: held by eve, .*; renewals: 1$' \
+        "^    leasehold release manual --token $token$"
+    fails grep '^process' text
+    [[ $(field manual '.held_by[0].liveness') == no-process ]]
+    eval "$(command_of manual release)"
+    explains manual '^free: manual$'
+}
+
+commands_are_quoted() {
+    local key store=file:$work/locks.log
+    for key in "it's; a \$(false) \"key\"" --now '*'; do
+        leasehold acquire --ttl 1h -- "$key" >/dev/null
+        leasehold why --json -- "$key" | jq -er '.choices[-1].command' | tee typed
+        eval "$(<typed)"
+        leasehold status -- "$key" | grep '^free'
+    done
+    leasehold acquire named --ttl 1h --quiet >/dev/null
+    (unset LEASEHOLD_STORE && leasehold why named --store "$store" | tee text)
+    grep -x "    leasehold --store $store break named --now --reason 'TEXT'" text
+}
+
+every_other_state() {
+    local token i
+    token=$(leasehold acquire cool --holder eve)
+    leasehold release cool --token "$token" --cooldown 1h --quiet
+    explains cool '^cooling: cool was done by eve .*; free in 1h' \
+        '^changed .*: done, and cooling, by' '^    leasehold clear cool$' 'End the cooldown'
+    eval "$(command_of cool clear)"
+    explains cool '^free: cool'
+    leasehold once invoice/6 --holder eve -- echo sent
+    explains once:invoice/6 '^done: once:invoice/6 was done by eve .*: sent$' \
+        '^changed .*: done by eve' '^    leasehold clear once:invoice/6$' 'runs the command again'
+    eval "$(command_of once:invoice/6 clear)"
+    [[ $(leasehold once status invoice/6) == new ]]
+    leasehold watermark set orders --to 120 --reason test --quiet
+    explains watermark:orders '^watermark: watermark:orders is at 120, moved by' \
+        '^changed .*: moved to 120 by' \
+        "^    leasehold watermark set orders --to VALUE --reason 'TEXT'$" 'never handled'
+    for i in 1 2 3; do leasehold acquire pool --limit 3 --ttl 1h --holder "w$i" --quiet >out; done
+    explains pool '^held: pool by w1 and 2 others' '^holder    w1' '^holder    w2' '^holder    w3'
+    [[ $(field pool '[.held_by[].holder] | join(" ")') == 'w1 w2 w3' ]]
+}
+
+# Where the store does not detect dead processes, the name of the holder may.
+known_by_name() {
+    local run supervisor
+    export LEASEHOLD_STORE=$redis
+    leasehold run named -- sleep 600 &
+    run=$!
+    until_held named
+    explains named "^process   on this host, $host$" "^          $run +leasehold run named" \
+        '^alive     yes: the process runs$' '^changed   unknown: this store keeps no history$'
+    leasehold why named --json | jq -e '.changes == null'
+    supervisor=$(pgrep -P "$run")
+    kill -STOP "$run" "$supervisor" # neither may notice the end of the other
+    kill -KILL "$run" "$supervisor"
+    wait "$run" 2>/dev/null || true
+    explains named "^          $run$" '^alive     no: this host has no such process now$' \
+        '^ends      in [0-9]+s: its holder does not renew it any more' \
+        "The holder's process is gone, but processes"
+    fails command_of named break
+    [[ $(field named '.held_by[0].liveness') == gone ]]
+    leasehold run away --holder web1.example:4711 -- sleep 600 &
+    until_held away
+    explains away '^process   on the host web1.example$' '^          4711$' \
+        '^alive     this cannot be known from here$'
+    [[ $(field away '.held_by[0] | .host + .liveness') == web1.exampleunknown ]]
+    kill "$!"
+    wait "$!" || true
+    leasehold run pod --holder shop/web-0 -- sleep 600 &
+    until_held pod
+    explains pod "^process   unknown: the holder's name contains no host and process$"
+    kill "$!"
+    wait "$!" || true
+}
+
+# In a new pid namespace numbers are given in order, so the number of a later process is known.
+number_of_a_later_process() {
+    local alone=(unshare --pid --fork --mount-proc)
+    ((EUID == 0)) || alone=(unshare --user --map-root-user --pid --fork --mount-proc)
+    LEASEHOLD_STORE=$redis "${alone[@]}" bash -c '
+        leasehold run later --holder "$(hostname):99" -- sleep 600 2>/dev/null &
+        until leasehold status later | grep -q "^held"; do sleep 0.02; done
+        sleep 2.2
+        while ((${last:-0} < 99)); do sleep 600 & last=$!; done
+        ((last == 99))
+        leasehold why later
+    ' >later.txt 2>&1
+}
+
+lines_fit() { # lines_fit COLUMNS: all but the commands, which are whole
+    python3 - "$1" >screen <<'END'
+import fcntl, os, pty, struct, sys, termios
+
+columns = int(sys.argv[1])
+pid, terminal = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    os.execvp("leasehold", ["leasehold", "why", "wide"])
+seen = b""
+try:
+    while more := os.read(terminal, 4096):
+        seen += more
+except OSError:
+    pass
+os.waitpid(pid, 0)
+lines = seen.decode().replace("\r", "").splitlines()
+print("\n".join(lines))
+words = [line for line in lines if not line.startswith("    leasehold")]
+assert all(len(line) <= columns for line in words), max(words, key=len)
+assert max(len(line) for line in words) > columns * 3 / 4, "it uses the width"
+END
+    cat screen
+}
+wide_and_narrow() {
+    leasehold run wide --holder 'Änne of the batch host with a rather long name' -- sleep 600 &
+    until_held wide
+    lines_fit 80
+    lines_fit 140
+    lines_fit 60
+    kill "$!"
+    wait "$!" || true
+}
+
+errors_are_plain() {
+    says 69 "^unavailable: .*not a leasehold log" leasehold why k --store file:/etc/passwd
+    says 64 'this is no key|must not be empty' leasehold why ''
+    says 69 '^unavailable: ' leasehold why k --store redis://127.0.0.1:1 --store-timeout 1s
+}
+
+number_of_a_later_process &
+later=$!
+case_of 'a run: its processes, waiters and changes, and the commands work' held_by_a_run
+case_of 'a lock without a process can be released' held_without_a_process
+case_of 'keys and stores are quoted in commands' commands_are_quoted
+case_of 'cooling keys, ids, watermarks and semaphores are explained' every_other_state
+case_of 'a process is known by the name of its holder' known_by_name
+case_of 'lines fit the terminal' wide_and_narrow
+case_of 'errors are plain' errors_are_plain
+wait "$later" || true
+tell "$(grep -q '^alive     no: the process with this number started after the lock was acquired$' \
+    later.txt && echo true || echo false)" 'the number of a later process is no sign of life'
+finish
