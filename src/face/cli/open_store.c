@@ -247,7 +247,7 @@ int context_open_store(struct context *context)
     options.timeout_ms = context->settings.store_timeout_ms;
     const struct settings *settings = &context->settings;
     context->interactive = !settings->quiet && !settings->json && isatty(STDERR_FILENO) == 1;
-    if (context->interactive) {
+    if (context->interactive || context->cancel_fd > 0) {
         options.on_event = context_on_event;
         options.user = context;
     }
