@@ -29,6 +29,7 @@ struct acquire_attempt {
     struct lh_report report;
     bool over;
     int stopped_by; /* a signal, or 0 */
+    bool cancelled; /* by context->cancel_fd */
 };
 
 static void attempt_on_done(void *user, struct lh_lease *lease, const struct lh_report *report)
@@ -66,6 +67,19 @@ static const char *attempt_key(const struct acquire_attempt *attempt)
     return context->awaited_key[0] != '\0' ? context->awaited_key : attempt->keys[0];
 }
 
+/* Sleeps; true if context->cancel_fd became readable. A request that need not wait ignores it: a
+ * free key is granted first. */
+static bool attempt_sleep(struct acquire_attempt *attempt, struct lh_client *client, bool waits,
+                          int64_t length_ms)
+{
+    int cancel_fd = attempt->context->cancel_fd;
+    bool heeds = cancel_fd > 0 && waits && !attempt->cancelled;
+    if (!signals_wait_also(&attempt->signals, client, heeds ? cancel_fd : -1, length_ms))
+        return false;
+    attempt->cancelled = true;
+    return true;
+}
+
 /* The first signal cancels the request; a second one exits without waiting for the store. */
 static void attempt_once(struct acquire_attempt *attempt)
 {
@@ -75,11 +89,12 @@ static void attempt_once(struct acquire_attempt *attempt)
     struct lh_request *request = attempt->start(attempt);
     while (request != NULL && !attempt->over) {
         int64_t pause_ms = waiting_pause_ms(&attempt->waiting), began_ms = acquire_now_ms();
-        signals_wait(&attempt->signals, client, pause_ms);
+        bool queued = attempt->context->awaited_key[0] != '\0';
+        bool cancelled = attempt_sleep(attempt, client, queued, pause_ms);
         int number = signals_consume();
         if (number != 0 && stopped_by != 0)
             _exit(EXIT_SIGNAL + stopped_by);
-        if (number != 0)
+        if (number != 0 || cancelled)
             lh_cancel(request);
         stopped_by = number != 0 ? number : stopped_by;
         (void)lh_step(client);
@@ -105,9 +120,10 @@ static int64_t with_jitter(int64_t pause_ms)
 static void attempt_pause(struct acquire_attempt *attempt, int64_t length_ms)
 {
     int64_t end_ms = acquire_now_ms() + length_ms;
-    for (int64_t left_ms = length_ms; left_ms > 0 && attempt->stopped_by == 0;
+    for (int64_t left_ms = length_ms;
+         left_ms > 0 && attempt->stopped_by == 0 && !attempt->cancelled;
          left_ms = end_ms - acquire_now_ms()) {
-        signals_wait(&attempt->signals, NULL, left_ms);
+        (void)attempt_sleep(attempt, NULL, /* waits= */ true, left_ms);
         attempt->stopped_by = signals_consume();
     }
 }
@@ -125,7 +141,7 @@ static void attempt_retry(struct acquire_attempt *attempt)
         output_detail(attempt->context, "%s; retrying in %lld ms", attempt->report.text,
                       (long long)jittered_ms);
         attempt_pause(attempt, jittered_ms);
-        if (attempt->stopped_by != 0)
+        if (attempt->stopped_by != 0 || attempt->cancelled)
             return;
         attempt_once(attempt);
         pause_ms =

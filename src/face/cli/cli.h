@@ -84,6 +84,10 @@ struct settings {
     bool finalizer, remove;
     bool at_once;
     bool if_held;                /* release */
+    bool until_signal;           /* hold */
+    int64_t pid;                 /* acquire; 0: none */
+    const char *shell;           /* run, once: -c; NULL: none */
+    int64_t max_hold_ms;         /* run, once; 0: none */
     bool names;                  /* list */
     int64_t format;              /* help */
     int64_t flight, duration_ms; /* bench */
@@ -139,6 +143,7 @@ struct command {
 /* All commands, in the order of help. */
 #define COMMAND_LIST(X) \
     X(run)              \
+    X(hold)             \
     X(acquire)          \
     X(renew)            \
     X(release)          \
@@ -180,6 +185,7 @@ struct context {
     const char *effect;            /* of break or release, for JSON; otherwise NULL */
     bool interactive;              /* stderr is a terminal, without --quiet or --json */
     char awaited_key[LH_KEY_SIZE]; /* the key whose queue we are in */
+    int cancel_fd;                 /* leave the queue when it is readable; 0: none */
 };
 
 /* ---- commands.c ---- */
@@ -194,7 +200,7 @@ const struct command *command_find(const char *name);
 extern const struct option option_done_when, option_failed_when, option_ended_at;
 extern const struct option option_store, option_store_timeout, option_config, option_json,
     option_quiet, option_verbose, option_help;
-/* Of run and acquire: */
+/* Of run, hold and acquire: */
 extern const struct option option_ttl, option_wait, option_no_wait, option_shared, option_limit,
     option_priority, option_cooldown, option_on_conflict, option_retries, option_backoff,
     option_holder, option_meta, option_lock_delay, option_conflict_status, option_request_id,
@@ -204,7 +210,7 @@ extern const struct option option_token;
 /* Of commands for operators: */
 extern const struct option option_reason;
 
-/* The options that `run` and `acquire` share, for their tables. */
+/* The options that `run`, `hold` and `acquire` share, for their tables. */
 #define ACQUIRE_OPTIONS                                                                          \
     &option_ttl, &option_wait, &option_no_wait, &option_shared, &option_limit, &option_priority, \
         &option_cooldown, &option_on_conflict, &option_retries, &option_backoff, &option_holder, \
@@ -278,6 +284,9 @@ int acquire_keys(struct context *context, const char *const *keys, size_t count,
 int acquire_claim(struct context *context, const char *id, const struct lh_once_options *options,
                   struct lh_lease **out_lease, struct lh_once *out_once,
                   struct lh_report *out_report);
+/* Prints the tokens to stdout, one per line, or objects with --json, and writes objects to the
+ * status file. EXIT_DONE, or the exit status after printing why; then the caller must abandon. */
+int output_grants(struct context *context, const struct lh_lease *lease);
 /* EXIT_DONE if there are at most 16 keys, all valid and distinct; otherwise a usage error. */
 int check_keys(const struct context *context, const char *const *keys, size_t count);
 

@@ -20,14 +20,13 @@
 
 enum { TTL_MIN_MS = 2000 };
 
-/* The default holder has the pid of the foreground process, which users see and can signal. */
-static void set_holder(struct context *context, char *buffer, size_t size)
+void run_set_holder(struct context *context, pid_t pid, char *buffer, size_t size)
 {
     char host[HOST_NAME_MAX + 1] = "";
     const char *known = context_holder(context);
     if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
         (void)snprintf(host, sizeof host, "host");
-    (void)snprintf(buffer, size, "%.100s:%ld", host, (long)getpid());
+    (void)snprintf(buffer, size, "%.100s:%ld", host, (long)pid);
     context->settings.holder = known != NULL ? known : buffer;
 }
 
@@ -109,7 +108,8 @@ int run_command(struct context *context, const struct run_mode *mode)
     if (status != EXIT_DONE)
         return status;
     context_warn_other_stores(context);
-    set_holder(context, holder, sizeof holder);
+    /* The process that users see and can signal. */
+    run_set_holder(context, getpid(), holder, sizeof holder);
     int role = foreground_fork(&foreground, &supervisor);
     if (role < 0)
         return output_error(context, LH_FAILED, "cannot fork the supervisor process: %s",
@@ -183,14 +183,14 @@ static int cmd_run(struct context *context)
     return run_command(context, &mode);
 }
 
-static const char *const lost_names[] = {
+const char *const run_lost_names[] = {
     [LOST_TERM] = "term", [LOST_KILL] = "kill", [LOST_WARN] = "warn", NULL};
 static const struct option option_on_lost = {
     .name = "on-lost",
     .kind = VALUE_CHOICE,
     .at = offsetof(struct settings, on_lost),
     .value = "HOW",
-    .choices = lost_names,
+    .choices = run_lost_names,
     .default_value = "term",
     .help = "if the lock is lost: term, and kill after the grace; kill at once; or only warn"};
 static const struct option option_kill_grace = {

@@ -45,6 +45,15 @@ int run_supervised(struct context *context, struct supervisor *supervisor, const
                    const struct run_mode *mode);
 void run_on_lost(void *user, struct lh_lease *lease, const struct lh_report *report);
 
+/* Sets the holder name to host:PID, with the pid of the process that users know, unless a name is
+ * given. `buffer` must outlive the context. */
+void run_set_holder(struct context *context, pid_t pid, char *buffer, size_t size);
+/* The choices of --on-lost, by enum on_lost. */
+extern const char *const run_lost_names[];
+
+/* acquire_pid.c: leasehold acquire --pid. */
+int acquire_pid(struct context *context);
+
 /* EXIT_DONE, or the status of busy, after printing it, if an enclosing run holds any key. */
 int nested_check(struct context *context);
 /* Exports the held keys to runs within the command. False if out of memory. */
