@@ -15,7 +15,7 @@
 #include "store/store.h"
 
 struct executor;
-struct task; /* a lease or an operation; freed after its caller received TASK_ENDED */
+struct task; /* a lease or an operation; freed after its caller received NOTIFY_ENDED */
 
 /* One step of the core, for tracing; the watcher must not call the executor. */
 struct executor_step {
@@ -53,22 +53,14 @@ struct executor_callbacks {
     void (*failed)(void *owner, const struct executor_failure *failure);
 };
 
-enum task_event {
-    TASK_WAITING, /* is in the queue; at most once */
-    TASK_HELD,
-    TASK_RENEWED, /* the deadline moved */
-    TASK_LOST,    /* the work must have stopped by the kill time; then release */
-    TASK_ENDED,   /* with its outcome; always the last event */
-};
-
 /* Valid until the callback returns. */
 struct task_news {
-    enum task_event event;
-    enum outcome outcome; /* TASK_ENDED */
+    enum lease_notify notify;
+    enum outcome outcome; /* NOTIFY_ENDED */
     const char *why;      /* NULL or a short reason */
     const char *trouble;  /* NULL, or the store's last error text */
     uint64_t token;       /* while held or lost */
-    bool took_over;       /* TASK_HELD: from a holder that was dead or expired */
+    bool took_over;       /* NOTIFY_HELD: from a holder that was dead or expired */
     int64_t deadline_ms, kill_at_ms;
     struct key_info key_info;    /* holder and times of the key; free if unknown … */
     const struct record *record; /* … and its whole record; NULL if unknown */
@@ -92,7 +84,7 @@ void executor_free(struct executor **executor);
  */
 struct task *executor_start(struct executor *executor, const struct lease_options *options,
                             const struct executor_caller *caller);
-/* Ends the wait, releases, or, after TASK_LOST, confirms the stop. TASK_ENDED follows. */
+/* Ends the wait, releases, or, after NOTIFY_LOST, confirms the stop. NOTIFY_ENDED follows. */
 void executor_release(struct task *task);
 /* The release starts no cooldown. */
 void executor_drop_cooldown(struct task *task);

@@ -182,7 +182,7 @@ void waiter_end(struct local_waiter *waiter, const struct task_news *news)
 
 void waiter_end_with(struct local_waiter *waiter, enum outcome outcome, const char *why)
 {
-    waiter_end(waiter, &(struct task_news){.event = TASK_ENDED, .outcome = outcome, .why = why});
+    waiter_end(waiter, &(struct task_news){.notify = NOTIFY_ENDED, .outcome = outcome, .why = why});
 }
 
 struct local_waiter *local_queue_acquire(struct local_queue *queue,

@@ -16,7 +16,7 @@
 enum { HAND_OFFS_MAX = 8 /* below GRANT_STEP: they are added to the token */ };
 
 struct local_queue;
-struct local_waiter; /* one caller's request for a key; freed after TASK_ENDED */
+struct local_waiter; /* one caller's request for a key; freed after NOTIFY_ENDED */
 
 struct local_waiter_caller {
     void (*notify)(void *owner, struct local_waiter *waiter, const struct task_news *news);

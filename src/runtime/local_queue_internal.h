@@ -92,7 +92,7 @@ struct local_queue {
 
 /* local_queue.c */
 void waiter_notify(struct local_waiter *waiter, const struct task_news *news);
-/* Notifies TASK_ENDED and frees the waiter. */
+/* Notifies NOTIFY_ENDED and frees the waiter. */
 void waiter_end(struct local_waiter *waiter, const struct task_news *news);
 void waiter_end_with(struct local_waiter *waiter, enum outcome outcome, const char *why);
 void local_key_unref(struct local_key *key);

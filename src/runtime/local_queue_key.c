@@ -144,7 +144,7 @@ static void assign_lease(struct store_lease *lease, struct local_waiter *waiter,
     waiter->state = WAITER_HOLDING;
     waiter->lease = lease;
     lease->waiter = waiter;
-    news.event = TASK_HELD;
+    news.notify = NOTIFY_HELD;
     news.token = lease->token + (MUTANT(HAND_OVER_KEEPS_TOKEN) ? 0 : lease->hand_offs);
     news.deadline_ms = lease->deadline_ms;
     news.kill_at_ms = lease->kill_at_ms;
@@ -233,30 +233,32 @@ static void on_lease_event(void *owner, struct task *task, const struct task_new
 {
     struct store_lease *lease = owner;
     (void)task;
-    switch (news->event) {
-    case TASK_WAITING:
+    switch (news->notify) {
+    case NOTIFY_WAITING:
         for (struct local_waiter *waiter = lease->key->first; waiter != NULL; waiter = waiter->next)
             notify_waiting(waiter, news);
         return;
-    case TASK_HELD:
+    case NOTIFY_HELD:
         on_lease_granted(lease, news);
         return;
-    case TASK_RENEWED:
+    case NOTIFY_RENEWED:
         note_renewal(lease, news);
         forward_to_waiter(lease, *news);
         return;
-    case TASK_LOST:
+    case NOTIFY_LOST:
         if (lease->state == STORE_LEASE_HELD)
             lease->state = STORE_LEASE_LOST;
         if (!MUTANT(LOSS_UNTOLD) || lease->hand_offs == 0)
             forward_to_waiter(lease, *news);
         local_key_ask_next(lease->key);
         return;
-    case TASK_ENDED:
+    case NOTIFY_ENDED:
         on_lease_ended(lease, news);
         return;
+    case NOTIFY_NONE:
+        break;
     }
-    UNREACHABLE("every event is listed");
+    UNREACHABLE("the executor reports nothing else");
 }
 
 /* NULL when out of memory. It waits without limit for the queue: waiters have own timeouts. */
@@ -380,7 +382,7 @@ static void enter_without_wait(struct local_waiter *waiter)
 {
     struct local_key *key = waiter->key;
     const struct store_lease *holder = blocking_lease(waiter);
-    struct task_news busy = {.event = TASK_ENDED, .outcome = OUTCOME_BUSY};
+    struct task_news busy = {.notify = NOTIFY_ENDED, .outcome = OUTCOME_BUSY};
     if (MUTANT(DONE_FROM_OLD_COPY) && was_done(waiter)) {
         waiter_end_with(waiter, OUTCOME_COOLING, /* why= */ NULL);
         return;
@@ -421,7 +423,7 @@ void waiter_enter(struct local_waiter *waiter)
     if (wait_ms != WAIT_WITHOUT_LIMIT)
         heap_set(&queue->timeouts, &waiter->timeout, waiter->entered_ms + wait_ms);
     if (behind)
-        notify_waiting(waiter, &(struct task_news){.event = TASK_WAITING});
+        notify_waiting(waiter, &(struct task_news){.notify = NOTIFY_WAITING});
     raise_priority(waiter);
     local_key_ask_next(key);
 }

@@ -248,17 +248,17 @@ static void task_notify_caller(struct task *task, const struct task_news *news)
     executor->notifying = NULL;
 }
 
-static void task_report(struct task *task, enum task_event kind, const struct event *event)
+static void task_report(struct task *task, enum lease_notify notify, const struct event *event)
 {
     struct executor *executor = task->executor;
     const struct lease_output *out = &executor->output;
     const struct store_facts *facts = &task->options.store;
-    struct task_news news = {.event = kind,
+    struct task_news news = {.notify = notify,
                              .outcome = out->outcome,
                              .why = out->why,
                              .trouble = executor->trouble[0] != '\0' ? executor->trouble : NULL,
                              .token = task->lease.token,
-                             .took_over = kind == TASK_HELD && task->took_over,
+                             .took_over = notify == NOTIFY_HELD && task->took_over,
                              .deadline_ms = task->lease.deadline_ms,
                              .kill_at_ms = task->lease.kill_at_ms};
     if (event->known) {
@@ -280,17 +280,11 @@ static bool task_report_step(struct task *task, const struct lease *before,
     struct executor *executor = task->executor;
     bool renewed = is_holding(before) && is_holding(&task->lease) &&
                    before->deadline_ms != task->lease.deadline_ms;
-    static const enum task_event kinds[] = {[NOTIFY_WAITING] = TASK_WAITING,
-                                            [NOTIFY_HELD] = TASK_HELD,
-                                            [NOTIFY_LOST] = TASK_LOST,
-                                            [NOTIFY_ENDED] = TASK_ENDED};
-    enum lease_notify notify = executor->output.notify;
+    enum lease_notify notify = renewed ? NOTIFY_RENEWED : executor->output.notify;
     executor->counts.renewals += renewed ? 1 : 0;
-    executor->counts.lost += notify == NOTIFY_LOST ? 1 : 0;
-    if (renewed)
-        task_report(task, TASK_RENEWED, event);
-    else if (notify != NOTIFY_NONE)
-        task_report(task, kinds[notify], event);
+    executor->counts.lost += executor->output.notify == NOTIFY_LOST ? 1 : 0;
+    if (notify != NOTIFY_NONE)
+        task_report(task, notify, event);
     if (task->lease.state != LEASE_ENDED && !task->forgotten)
         return true;
     task_free(task);
@@ -396,7 +390,7 @@ void task_step(struct task *task, struct event *event, const struct saved_reply 
 
 void task_end_unstarted(struct task *task)
 {
-    struct task_news news = {.event = TASK_ENDED, .outcome = OUTCOME_BUSY, .why = "cancelled"};
+    struct task_news news = {.notify = NOTIFY_ENDED, .outcome = OUTCOME_BUSY, .why = "cancelled"};
     task_notify_caller(task, &news);
     task_free(task);
 }

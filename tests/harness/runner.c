@@ -128,9 +128,9 @@ static void notify(void *owner, struct task *task, const struct task_news *news)
 {
     struct runner *runner = owner;
     (void)task;
-    if (news->event == TASK_ENDED)
+    if (news->notify == NOTIFY_ENDED)
         runner->task = NULL;
-    if (news->event != TASK_RENEWED)
+    if (news->notify != NOTIFY_RENEWED)
         actor_report(runner->world, runner->actor);
 }
 

@@ -327,11 +327,6 @@ static void adopted_lease_lost(struct lh_lease *lease, const char *key,
 
 static void on_waiter_event(void *owner, struct local_waiter *waiter, const struct task_news *news)
 {
-    static const enum lease_notify notices[] = {[TASK_WAITING] = NOTIFY_WAITING,
-                                                [TASK_HELD] = NOTIFY_HELD,
-                                                [TASK_RENEWED] = NOTIFY_NONE,
-                                                [TASK_LOST] = NOTIFY_LOST,
-                                                [TASK_ENDED] = NOTIFY_ENDED};
     struct lease_part *part = owner;
     struct lh_lease *lease = part->lease;
     struct lh_request *request = lease->request;
@@ -339,30 +334,30 @@ static void on_waiter_event(void *owner, struct local_waiter *waiter, const stru
     (void)waiter;
     ASSERT(lease->magic == LEASE_MAGIC && part->waiter != NULL);
     bool adopts = lease->handle != lease && lease->multi.state == MULTI_ACQUIRING;
-    if (adopts && news->event == TASK_HELD && news->token != atomic_load(&part->token)) {
+    if (adopts && news->notify == NOTIFY_HELD && news->token != atomic_load(&part->token)) {
         local_queue_release(part->waiter); /* not the grant to be adopted */
         return;
     }
-    if (news->event == TASK_HELD || news->event == TASK_RENEWED) {
+    if (news->notify == NOTIFY_HELD || news->notify == NOTIFY_RENEWED) {
         part->deadline_ms = news->deadline_ms;
         atomic_store(&part->token, news->token);
     }
-    if (news->event == TASK_HELD || news->event == TASK_ENDED)
-        part_emit_waited(part, news->event == TASK_HELD
+    if (news->notify == NOTIFY_HELD || news->notify == NOTIFY_ENDED)
+        part_emit_waited(part, news->notify == NOTIFY_HELD
                                    ? LH_OK
                                    : report_outcome(lease->options.request.kind, outcome));
-    if (news->event == TASK_HELD && news->took_over)
+    if (news->notify == NOTIFY_HELD && news->took_over)
         part_emit(part, LH_EVENT_TAKEOVER, LH_OK, /* after_us= */ 0);
-    if (news->event == TASK_RENEWED) {
+    if (news->notify == NOTIFY_RENEWED) {
         lease_renewed(lease);
         return;
     }
-    if (news->event == TASK_WAITING) {
+    if (news->notify == NOTIFY_WAITING) {
         part->waits_since_us = host_boot_us();
         part_emit(part, LH_EVENT_WAITING, LH_OK, /* after_us= */ 0);
         return;
     }
-    if (news->event == TASK_ENDED) {
+    if (news->notify == NOTIFY_ENDED) {
         part->waiter = NULL;
         fast_lease_unmark_key(lease->client, &part->mark);
         once_fill(news, lease->once);
@@ -377,7 +372,7 @@ static void on_waiter_event(void *owner, struct local_waiter *waiter, const stru
             report_news(lease->client, part->key, news, outcome, &request->report);
     }
     size_t key = (size_t)(part - lease->parts);
-    struct multi_output wants = multi_notify(&lease->multi, key, notices[news->event], outcome);
+    struct multi_output wants = multi_notify(&lease->multi, key, news->notify, outcome);
     if (wants.notify == NOTIFY_LOST)
         wants.key = key;
     lease_apply(lease, wants, news);

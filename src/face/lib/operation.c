@@ -125,7 +125,7 @@ static void on_operation_event(void *owner, struct task *task, const struct task
     struct lh_client *client = op->call.client;
     const char *key = op->options.request.key;
     (void)task;
-    if (news->event != TASK_ENDED)
+    if (news->notify != NOTIFY_ENDED)
         return;
     report_news(client, key, news, news->outcome, &op->call.report);
     if (op->hooks.on_done != NULL)

@@ -40,7 +40,7 @@ static void report_record(const struct lh_client *client, const char *key,
                           struct lh_report *out)
 {
     struct view view = view_of(client, at);
-    struct task_news news = {.event = TASK_ENDED, .record = record, .at = *at};
+    struct task_news news = {.notify = NOTIFY_ENDED, .record = record, .at = *at};
     news.key_info = record_key_info(record, &view);
     news.outcome = peek_outcome(record, &view, &news.key_info);
     news.why = news.outcome == OUTCOME_OK ? "free" : NULL;
