@@ -5,13 +5,15 @@
  * unchanged. It must not decide anything that lease_step() decides.
  *
  * All work is done in executor_tick(): other calls, and the store's replies, only queue and request
- * a tick. A tick handles holders' deadlines first, then replies, then callers' commands, then other
- * timers; all requests of one tick are submitted together. Callbacks run in a tick only, and may
- * call everything except executor_tick() and executor_free(). One thread at a time.
+ * a tick. A tick handles holders' deadlines first, then replies, then the inbox, then other timers;
+ * all requests of one tick are submitted together. Callbacks run in a tick only, and may call
+ * everything except executor_tick() and executor_free(). One thread at a time, except for
+ * executor_post().
  */
 #ifndef LEASEHOLD_RUNTIME_EXECUTOR_H
 #define LEASEHOLD_RUNTIME_EXECUTOR_H
 
+#include "runtime/inbox.h"
 #include "store/store.h"
 
 struct executor;
@@ -44,6 +46,8 @@ struct executor_callbacks {
                    void *caller);
     /* Requests a tick at that time; replaces the last request; NEVER: none. */
     void (*wake_at)(void *owner, int64_t at_ms);
+    /* The same at once, from any thread; NULL: executor_post() is not used. */
+    void (*wake)(void *owner);
     void *owner;
     struct store_facts facts;
     uint64_t session;
@@ -99,6 +103,11 @@ void executor_on_notify(struct executor *executor, const char *key,
                         const struct store_reply *stands);
 /* A change reported by a watch, with its key and record; may be stale. */
 void executor_on_change(struct executor *executor, const struct store_reply *reply);
+/* From any thread: the next tick runs the item. */
+void executor_post(struct executor *executor, struct inbox_item *item);
+/* In the thread of the tick, behind all that was posted. */
+void executor_add(struct executor *executor, struct inbox_item *item);
+/* A call from the inbox may tick again, for all commands given so far, but no other call. */
 void executor_tick(struct executor *executor);
 
 /* True if the lease is granted and its deadline has not passed. */

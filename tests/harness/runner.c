@@ -173,10 +173,7 @@ void runner_tick(struct actor *actor)
     if (runner == NULL || runner->ticking) /* a callback may start a request */
         return;
     runner->ticking = true;
-    if (runner->queue != NULL)
-        local_queue_tick(runner->queue);
-    else
-        executor_tick(runner->executor);
+    executor_tick(runner->executor);
     runner->ticking = false;
     if (runner->queue != NULL)
         oracle_process(runner->world, actor);

@@ -300,10 +300,7 @@ void cancel(struct caller *caller)
 void tick(struct process *process)
 {
     process->ticks++;
-    if (process->queue != NULL)
-        local_queue_tick(process->queue);
-    else
-        executor_tick(process->executor);
+    executor_tick(process->executor);
 }
 
 void run_until(int64_t until_ms)

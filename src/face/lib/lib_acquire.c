@@ -186,7 +186,7 @@ static void wake_blocked(void *user, struct lh_lease *lease, const struct lh_rep
 }
 
 static void request_prepare(struct lh_request *request, struct lh_client *client,
-                            struct lh_lease *lease, void (*run)(struct loop_task *task),
+                            struct lh_lease *lease, void (*run)(struct inbox_item *task),
                             lh_done_fn *done, void *user)
 {
     *request = (struct lh_request){.task = {.run = run},
@@ -200,7 +200,7 @@ static void request_prepare(struct lh_request *request, struct lh_client *client
 
 /* Runs it in the loop and waits. Out of line: the fast path needs no such large frame. */
 __attribute__((noinline)) static enum lh_outcome
-block_on(struct lh_client *client, struct lh_lease *lease, void (*run)(struct loop_task *task),
+block_on(struct lh_client *client, struct lh_lease *lease, void (*run)(struct inbox_item *task),
          struct lh_lease **out_granted, struct lh_report *report)
 {
     struct blocked blocked = {0};
@@ -281,7 +281,7 @@ struct lh_request *lease_begin(struct lh_lease *lease, lh_done_fn *done, void *u
     atomic_store(&request->users, 2); /* the caller, until lh_request_free(), and the library */
     (void)report_set(report, LH_OK, "ok: started");
     atomic_fetch_add(&client->started, 1);
-    loop_post(client->loop, &request->task);
+    executor_post(client->executor, &request->task);
     return request;
 }
 
@@ -344,7 +344,7 @@ enum lh_outcome lease_admits_end(struct lh_lease **lease, bool blocks, struct lh
 }
 
 /* In the loop; the handle may be a fast lease. */
-static void handle_release(struct loop_task *task)
+static void handle_release(struct inbox_item *task)
 {
     struct lh_request *request = (struct lh_request *)task;
     struct lh_lease *handle = request->lease;
@@ -360,7 +360,7 @@ static void handle_release(struct loop_task *task)
 }
 
 /* The same without a cooldown. A fast lease has none. */
-static void handle_abandon(struct loop_task *task)
+static void handle_abandon(struct inbox_item *task)
 {
     const struct lh_request *request = (const struct lh_request *)task;
     if (!fast_lease_is(request->lease))
@@ -368,7 +368,7 @@ static void handle_abandon(struct loop_task *task)
     handle_release(task);
 }
 
-static enum lh_outcome end_lease(struct lh_lease **lease, void (*how)(struct loop_task *task),
+static enum lh_outcome end_lease(struct lh_lease **lease, void (*how)(struct inbox_item *task),
                                  struct lh_report *report)
 {
     enum lh_outcome outcome = lease_admits_end(lease, /* blocks= */ true, report);
@@ -382,8 +382,9 @@ static enum lh_outcome end_lease(struct lh_lease **lease, void (*how)(struct loo
     return outcome;
 }
 
-static enum lh_outcome end_lease_start(struct lh_lease **lease, void (*how)(struct loop_task *task),
-                                       lh_done_fn *done, void *user)
+static enum lh_outcome end_lease_start(struct lh_lease **lease,
+                                       void (*how)(struct inbox_item *task), lh_done_fn *done,
+                                       void *user)
 {
     enum lh_outcome outcome = lease_admits_end(lease, /* blocks= */ false, NULL);
     if (outcome != LH_OK)
@@ -399,7 +400,7 @@ static enum lh_outcome end_lease_start(struct lh_lease **lease, void (*how)(stru
     request_prepare(request, client, *lease, how, done, user);
     *lease = NULL;
     atomic_fetch_add(&client->started, 1);
-    loop_post(client->loop, &request->task);
+    executor_post(client->executor, &request->task);
     return LH_OK;
 }
 

@@ -334,7 +334,7 @@ struct lh_lease *fast_lease_promote(struct lh_lease *lease)
     struct lh_client *client = fast->client;
     struct fast_path_mark *mark = NULL;
     if (atomic_load(&fast->promoted) == NULL && fast_lease_mark_key(client, fast->key, &mark)) {
-        local_queue_tick(client->local_queue); /* adopts it, so that it can be released */
+        executor_tick(client->executor); /* adopts it, so that it can be released */
         fast_lease_unmark_key(client, &mark);
     }
     struct lh_lease *full = atomic_load(&fast->promoted);

@@ -380,7 +380,7 @@ static void on_waiter_event(void *owner, struct local_waiter *waiter, const stru
 
 /* ---- start, cancel and release, in the loop ---- */
 
-void lease_start(struct loop_task *task)
+void lease_start(struct inbox_item *task)
 {
     struct lh_request *request = (struct lh_request *)task;
     struct lh_lease *lease = request->lease;
@@ -397,7 +397,7 @@ void lease_start(struct loop_task *task)
     lease_apply(lease, multi_start(&lease->multi), NULL);
 }
 
-static void request_cancel(struct loop_task *task)
+static void request_cancel(struct inbox_item *task)
 {
     struct lh_request *request =
         (struct lh_request *)((char *)task - offsetof(struct lh_request, cancel_task));
@@ -422,7 +422,7 @@ void lh_cancel(struct lh_request *request)
         return;
     atomic_fetch_add(&request->users, 1);
     request->cancel_task.run = request_cancel;
-    loop_post(request->client->loop, &request->cancel_task);
+    executor_post(request->client->executor, &request->cancel_task);
 }
 
 void lh_request_free(struct lh_request *request)
@@ -433,7 +433,7 @@ void lh_request_free(struct lh_request *request)
     request_unref(request);
 }
 
-void lease_release(struct loop_task *task)
+void lease_release(struct inbox_item *task)
 {
     struct lh_request *request = (struct lh_request *)task;
     struct lh_lease *lease = request->lease;
@@ -456,7 +456,7 @@ void lease_drop_cooldown(struct lh_lease *lease)
             local_queue_drop_cooldown(lease->parts[i].waiter);
 }
 
-void lease_detach(struct loop_task *task)
+void lease_detach(struct inbox_item *task)
 {
     struct lh_request *request = (struct lh_request *)task;
     struct lh_lease *lease = request->lease;
