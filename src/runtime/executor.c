@@ -12,7 +12,13 @@ enum { EXECUTOR_MAGIC = 0xe3ec001, ROUNDS_MAX = 64 };
 
 int64_t executor_now(const struct executor *executor)
 {
-    return executor->callbacks.now_ms(executor->callbacks.owner);
+    return executor->ticking ? executor->now_ms
+                             : executor->callbacks.now_ms(executor->callbacks.owner);
+}
+
+void executor_read_clock(struct executor *executor)
+{
+    executor->now_ms = executor->callbacks.now_ms(executor->callbacks.owner);
 }
 
 void executor_schedule(struct executor *executor)
@@ -251,8 +257,7 @@ static struct task *task_of(struct heap_node *node, size_t offset)
 /* First in a tick: a holder past its deadline is notified whatever the store replies. */
 static void expire_overdue(struct executor *executor)
 {
-    int64_t now_ms = executor_now(executor);
-    while (heap_first(&executor->deadlines) <= now_ms) {
+    while (heap_first(&executor->deadlines) <= executor->now_ms) {
         struct task *task = task_of(executor->deadlines.top, offsetof(struct task, deadline));
         task_step(task, &(struct event){.kind = EVENT_TIMER}, /* saved_reply= */ NULL);
     }
@@ -304,19 +309,30 @@ static void handle_replies(struct executor *executor)
     }
 }
 
-/* Items added meanwhile run in the next round. A holder's deadline precedes each of them. */
-static void run_items(struct executor *executor, struct inbox_list *items)
+/* Commands given meanwhile run in the next round. */
+static void run_commands(struct executor *executor)
 {
     struct inbox_item *item;
-    for (size_t left = items->count; left > 0 && (item = inbox_pop(items)) != NULL; left--) {
+    for (size_t left = executor->inbox.commands.count;
+         left > 0 && (item = inbox_pop(&executor->inbox.commands)) != NULL; left--)
         item->run(item);
+}
+
+/* A call may call back too; holders' deadlines precede the next one. */
+static void run_calls(struct executor *executor)
+{
+    struct inbox_item *item;
+    for (size_t left = inbox_collect(&executor->inbox);
+         left > 0 && (item = inbox_pop(&executor->inbox.calls)) != NULL; left--) {
+        item->run(item);
+        executor_read_clock(executor);
         expire_overdue(executor);
     }
 }
 
 static void fire_timers(struct executor *executor)
 {
-    int64_t now_ms = executor_now(executor);
+    int64_t now_ms = executor->now_ms; /* a timer set meanwhile is due in the next round */
     while (heap_first(&executor->wakes) <= now_ms) {
         struct task *task = task_of(executor->wakes.top, offsetof(struct task, wake));
         task_step(task, &(struct event){.kind = EVENT_TIMER}, /* saved_reply= */ NULL);
@@ -326,7 +342,7 @@ static void fire_timers(struct executor *executor)
 /* False if none was due. */
 static bool run_timers(struct executor *executor)
 {
-    int64_t now_ms = executor_now(executor);
+    int64_t now_ms = executor->now_ms;
     bool any = heap_first(&executor->timers) <= now_ms;
     while (heap_first(&executor->timers) <= now_ms) {
         struct executor_timer *timer =
@@ -357,9 +373,9 @@ static void run_rounds(struct executor *executor, bool within_call)
     for (int round = 0; round < ROUNDS_MAX; round++) {
         expire_overdue(executor);
         handle_replies(executor);
-        run_items(executor, &executor->inbox.commands);
-        if (!within_call && inbox_collect(&executor->inbox) > 0)
-            run_items(executor, &executor->inbox.calls);
+        run_commands(executor);
+        if (!within_call)
+            run_calls(executor);
         fire_timers(executor);
         send_queue_submit(executor);
         if (!has_work(executor, within_call) && !run_timers(executor))
@@ -373,6 +389,7 @@ void executor_tick(struct executor *executor)
     bool within_call = executor->ticking;
     executor->ticking = true;
     executor->scheduled = false;
+    executor_read_clock(executor);
     run_rounds(executor, within_call);
     if (within_call)
         return;

@@ -69,6 +69,7 @@ struct executor_timer {
 struct executor {
     uint32_t magic;
     bool ticking, scheduled;
+    int64_t now_ms; /* in a tick: read at its start and after every callback of a caller */
     struct executor_callbacks callbacks;
     struct executor_counts counts;
     struct breaker breaker;
@@ -90,7 +91,9 @@ struct executor {
     char encoded[RECORD_MAX];
 };
 
+/* In a tick the time is constant between callbacks, so that it is read seldom. */
 int64_t executor_now(const struct executor *executor);
+void executor_read_clock(struct executor *executor);
 /* Requests a tick at once, unless one is running. */
 void executor_schedule(struct executor *executor);
 void executor_set_timer(struct executor *executor, struct executor_timer *timer, int64_t at_ms);

@@ -37,9 +37,10 @@ static struct local_key *local_key_ref(struct local_queue *queue, const char *ke
     struct local_key *found = (struct local_key *)table_find(&queue->keys, key);
     size_t size = strlen(key) + 1;
     if (found == NULL) {
-        found = calloc(1, sizeof *found + size);
+        found = malloc(sizeof *found + size);
         if (found == NULL)
             return NULL;
+        memset(found, 0, sizeof *found);
         memcpy(found->key, key, size);
         found->queue = queue;
         table_put(&queue->keys, &found->node, found->key);
@@ -90,8 +91,12 @@ static void waiter_free(struct local_waiter *waiter)
 
 void waiter_notify(struct local_waiter *waiter, const struct task_news *news)
 {
-    if (!waiter->silent)
-        waiter->caller.notify(waiter->caller.owner, waiter, news);
+    struct executor *executor = waiter->queue->executor;
+    if (waiter->silent)
+        return;
+    waiter->caller.notify(waiter->caller.owner, waiter, news);
+    if (executor->notifying == NULL) /* otherwise the task does it */
+        executor_read_clock(executor);
 }
 
 void waiter_end(struct local_waiter *waiter, const struct task_news *news)
@@ -130,12 +135,13 @@ struct local_waiter *local_queue_acquire(struct local_queue *queue,
     ASSERT(queue->magic == LOCAL_QUEUE_MAGIC && options->request.verb == VERB_ACQUIRE);
     if (queue->counts.waiters >= LOCAL_WAITERS_MAX)
         return NULL;
-    struct local_waiter *waiter = calloc(1, sizeof *waiter + lease_options_size(options));
+    struct local_waiter *waiter = malloc(sizeof *waiter + lease_options_size(options));
     struct local_key *key = waiter != NULL ? local_key_ref(queue, options->request.key) : NULL;
     if (key == NULL) {
         free(waiter);
         return NULL;
     }
+    memset(waiter, 0, sizeof *waiter);
     waiter->magic = WAITER_MAGIC;
     waiter->queue = queue;
     waiter->caller = *caller;

@@ -253,9 +253,10 @@ static struct store_lease *store_lease_new(struct local_waiter *waiter)
 {
     struct local_key *key = waiter->key;
     struct lease_options options = waiter->options;
-    struct store_lease *lease = calloc(1, sizeof *lease);
+    struct store_lease *lease = malloc(sizeof *lease);
     if (lease == NULL)
         return NULL;
+    memset(lease, 0, sizeof *lease);
     if (options.request.waits)
         options.wait_ms = WAIT_WITHOUT_LIMIT;
     lease->key = key;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to the store. At most IN_FLIGHT_MAX are in flight; the others wait here, holders' first.
- * A request whose task has given it up is never sent. Replies are copied and handled in the tick.
+ * Requests to the store. They go to the driver's queue at once, which sends those of one turn
+ * together. At most IN_FLIGHT_MAX are there; the others wait here, holders' first, and are dropped
+ * if their task gives them up. Replies are copied and handled in the tick.
  */
 #include "base/check.h"
 #include "runtime/executor_internal.h"
@@ -63,23 +64,6 @@ static struct sent *sent_new(struct executor *executor, struct task *task)
     return sent;
 }
 
-bool send_queue_add(struct executor *executor, struct task *task)
-{
-    bool may = is_holder_request(&task->lease) ||
-               breaker_admits(&executor->breaker, executor_now(executor));
-    struct sent *sent =
-        may && executor->sent_count < REQUESTS_MAX ? sent_new(executor, task) : NULL;
-    if (sent == NULL) {
-        executor->counts.refused++;
-        return false;
-    }
-    list_append(&executor->sents, &sent->in_all);
-    executor->sent_count++;
-    list_append(&task->sents, &sent->in_task);
-    list_append(sent->urgent ? &executor->urgent : &executor->ordinary, &sent->in_queue);
-    return true;
-}
-
 void send_queue_abandon(struct task *task)
 {
     for (struct list_node *node = task->sents.first; node != NULL; node = node->next)
@@ -118,6 +102,35 @@ static void send_queue_on_reply(void *caller, const struct store_reply *reply)
     executor_schedule(executor);
 }
 
+static void sent_submit(struct sent *sent)
+{
+    struct executor *executor = sent->executor;
+    executor->in_flight_count++;
+    executor->counts.requests++;
+    executor->callbacks.submit(executor->callbacks.owner, &sent->request, send_queue_on_reply,
+                               sent);
+}
+
+bool send_queue_add(struct executor *executor, struct task *task)
+{
+    bool may = is_holder_request(&task->lease) ||
+               breaker_admits(&executor->breaker, executor_now(executor));
+    struct sent *sent =
+        may && executor->sent_count < REQUESTS_MAX ? sent_new(executor, task) : NULL;
+    if (sent == NULL) {
+        executor->counts.refused++;
+        return false;
+    }
+    list_append(&executor->sents, &sent->in_all);
+    executor->sent_count++;
+    list_append(&task->sents, &sent->in_task);
+    if (executor->in_flight_count < IN_FLIGHT_MAX)
+        sent_submit(sent);
+    else
+        list_append(sent->urgent ? &executor->urgent : &executor->ordinary, &sent->in_queue);
+    return true;
+}
+
 struct sent *send_queue_pop_answered(struct executor *executor)
 {
     return sent_pop(&executor->answered);
@@ -142,9 +155,6 @@ void send_queue_submit(struct executor *executor)
             send_queue_free(executor, sent);
             continue;
         }
-        executor->in_flight_count++;
-        executor->counts.requests++;
-        executor->callbacks.submit(executor->callbacks.owner, &sent->request, send_queue_on_reply,
-                                   sent);
+        sent_submit(sent);
     }
 }

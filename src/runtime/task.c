@@ -47,13 +47,14 @@ struct task *task_new(struct executor *executor, const struct lease_options *opt
         make_request_id(executor, made_id);
         filled.request.request = made_id;
     }
-    struct task *task = calloc(1, sizeof *task + lease_options_size(&filled));
+    struct task *task = malloc(sizeof *task + lease_options_size(&filled));
     struct record_cache_entry *entry =
         task != NULL ? record_cache_ref(&executor->record_cache, filled.request.key) : NULL;
     if (entry == NULL) {
         free(task);
         return NULL;
     }
+    memset(task, 0, sizeof *task);
     task->magic = TASK_MAGIC;
     task->executor = executor;
     task->caller = *caller;
@@ -198,6 +199,7 @@ static void task_notify_caller(struct task *task, const struct task_news *news)
     executor->notifying = task;
     task->caller.notify(task->caller.owner, task, news);
     executor->notifying = NULL;
+    executor_read_clock(executor);
 }
 
 static void task_report(struct task *task, enum lease_notify notify, const struct event *event)

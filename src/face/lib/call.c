@@ -40,7 +40,7 @@ enum lh_outcome call_start(struct call *call, struct inbox_item *task, void *mem
     call->user = user;
     call->memory = memory;
     atomic_fetch_add(&client->started, 1);
-    (void)report_set(report, LH_OK, "ok: started"); /* before done, which may free the report */
+    (void)report_ok(report, "ok: started"); /* before done, which may free the report */
     executor_post(client->executor, task);
     return LH_OK;
 }
@@ -61,7 +61,7 @@ static void call_wait(struct call *call)
     }
 }
 
-enum lh_outcome call_make(struct call *call, struct inbox_item *task, struct lh_report *report)
+void call_run(struct call *call, struct inbox_item *task)
 {
     struct lh_client *client = call->client;
     if (client->own_loop || client->driver->step == NULL)
@@ -70,6 +70,11 @@ enum lh_outcome call_make(struct call *call, struct inbox_item *task, struct lh_
         executor_post(client->executor, task);
     call_wait(call);
     (void)sem_destroy(&call->ended);
+}
+
+enum lh_outcome call_make(struct call *call, struct inbox_item *task, struct lh_report *report)
+{
+    call_run(call, task);
     report_copy(report, &call->report);
     return call->report.outcome;
 }

@@ -193,7 +193,7 @@ static void client_on_wake(void *owner)
 void client_run_item(struct lh_client *client, struct inbox_item *item)
 {
     loop_enter(client->loop);
-    if (is_due(client))
+    if (item == NULL && is_due(client)) /* with an item the tick below does it */
         client_on_timer(client);
     client->turning = true;
     if (item != NULL)

@@ -110,7 +110,7 @@ static bool can_use_fast_path(const struct lh_acquire_options *options)
 __attribute__((noinline)) static void report_granted_short(struct lh_report *report, uint64_t token)
 {
     struct lh_report full = LH_REPORT_INIT;
-    (void)report_set(&full, LH_OK, "ok: granted");
+    (void)report_ok(&full, "ok: granted");
     full.token = token;
     report_copy(report, &full);
 }
@@ -121,7 +121,7 @@ static enum lh_outcome report_hold_granted(struct lh_report *report, uint64_t to
         report_granted_short(report, token);
         return LH_OK;
     }
-    (void)report_set(report, LH_OK, "ok: granted");
+    (void)report_ok(report, "ok: granted");
     if (report != NULL)
         report->token = token;
     return LH_OK;

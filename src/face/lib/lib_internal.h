@@ -175,7 +175,9 @@ void events_free(struct lh_client *client);
 
 /* call.c */
 void call_begin(struct call *call, struct lh_client *client);
-/* Runs the task in the loop and waits until call_end(); then the report is copied. */
+/* Runs the task in the loop and waits until call_end(). */
+void call_run(struct call *call, struct inbox_item *task);
+/* The same; then the report is copied. */
 enum lh_outcome call_make(struct call *call, struct inbox_item *task, struct lh_report *report);
 /* Posts the task; `done` gets the result. `memory` contains the call and is freed after it. */
 enum lh_outcome call_start(struct call *call, struct inbox_item *task, void *memory,
@@ -306,6 +308,8 @@ void sized_write(void *to, const void *from, size_t size);
 /* An empty report of our own size. */
 void report_init(struct lh_report *report);
 enum lh_outcome report_set(struct lh_report *report, enum lh_outcome outcome, const char *message);
+/* LH_OK with a text of our own, which needs no check. */
+enum lh_outcome report_ok(struct lh_report *report, const char *message);
 /* LH_DONE for the cooldown of an id. */
 enum lh_outcome report_outcome(enum record_kind kind, enum outcome outcome);
 void report_news(const struct lh_client *client, const char *key, const struct task_news *news,

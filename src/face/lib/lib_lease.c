@@ -181,10 +181,9 @@ static void request_granted(struct lh_lease *lease)
     if (request == NULL) /* adopted: its caller holds it already */
         return;
     lease->held_since_us = host_boot_us();
-    report_init(&request->report);
+    (void)report_ok(&request->report, "ok: granted");
     request->report.token = lh_token(lease);
-    (void)snprintf(request->report.text, sizeof request->report.text, "ok: granted");
-    lease_emit(lease, LH_EVENT_GRANTED, LH_OK, host_boot_us() - request->began_us);
+    lease_emit(lease, LH_EVENT_GRANTED, LH_OK, lease->held_since_us - request->began_us);
     once_set_token(lease->once, request->report.token);
     lease->once = NULL; /* valid only until `done` is called */
     if (lease->left) {
@@ -242,7 +241,7 @@ static void lease_ended(struct lh_lease *lease, enum outcome outcome)
         if (request->cancelled && (outcome == OUTCOME_OK || outcome == OUTCOME_BUSY))
             (void)report_set(&request->report, LH_BUSY, "busy: the caller gave up");
         else if (outcome == OUTCOME_OK)
-            (void)report_set(&request->report, LH_OK, "ok: released");
+            (void)report_ok(&request->report, "ok: released");
         else if (request->report.outcome == LH_OK)
             (void)report_set(&request->report, report_outcome(lease->options.request.kind, outcome),
                              outcome_name(outcome));
