@@ -103,6 +103,26 @@ awk -v few="$few" -v many="$many" 'BEGIN {
     exit ratio > 1.1
 }'
 
+# Instructions of one pair of bench_walk on memory:, by the difference of two numbers of pairs.
+count_walk() {
+    local pairs totals=()
+    for pairs in 1000 3000; do
+        valgrind --tool=callgrind --callgrind-out-file="$work/out" build/bench/tests/bench_walk \
+            memory: "$1" "$pairs" >/dev/null 2>"$work/log" || { cat "$work/log" >&2; exit 1; }
+        totals+=("$(awk '/Collected/ { print $4 }' "$work/log")")
+    done
+    printf '%d\n' $(((totals[1] - totals[0]) / 2000))
+}
+
+printf '== a pair through the library, one after the other (callgrind)\n'
+for how in plain named; do
+    printf '  %-6s pair: %6d instructions\n' "$how" "$(count_walk "$how")"
+done
+printf '== a pair on file: in memory, 64 in flight\n'
+folder=$(mktemp -d /dev/shm/leasehold-bench.XXXXXX)
+for _ in 1 2 3; do build/bench/tests/bench_walk "file:$folder/locks.log" together 64000; done
+rm -rf "$folder"
+
 # Claims of ids: of a random done one, and of a new one that is cancelled again.
 count_claims() {
     local claims=10000 # as in bench_memory.c

@@ -77,7 +77,14 @@ struct condition {
     int64_t ends_ms; /* end of that token's lease by the store's clock; or 0 */
 };
 
-enum lease_notify { NOTIFY_NONE, NOTIFY_WAITING, NOTIFY_HELD, NOTIFY_LOST, NOTIFY_ENDED };
+enum lease_notify {
+    NOTIFY_NONE,
+    NOTIFY_WAITING, /* is in the queue; at most once */
+    NOTIFY_HELD,
+    NOTIFY_LOST,    /* the work must have stopped by the kill time; then release */
+    NOTIFY_ENDED,   /* with its outcome; always the last one */
+    NOTIFY_RENEWED, /* the deadline moved; the executor reports it, from the deadline */
+};
 
 struct lease_output {
     enum action action;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See loop.h. A poller for descriptors and the deadline, an eventfd that wakes it for posted tasks,
+ * See loop.h. A poller for descriptors and the deadline, an eventfd that wakes it,
  * and a mutex: its owner acts as the loop's thread.
  */
 #include "net/loop.h"
@@ -36,8 +36,6 @@ struct loop {
     pthread_mutex_t thread_mutex; /* its owner acts as the loop's thread */
     size_t listener_count;
     struct loop_listener loop_listener[LOOP_LISTENERS_MAX];
-    pthread_mutex_t mutex; /* protects the tasks */
-    struct loop_task *first, **last;
 };
 
 static void loop_check_deadline(struct loop *loop)
@@ -48,29 +46,13 @@ static void loop_check_deadline(struct loop *loop)
     loop->callbacks.due(loop->callbacks.owner);
 }
 
-/* Runs only the tasks queued at the start, so that a task that posts cannot starve other events. */
-void loop_run_posted(struct loop *loop)
-{
-    (void)pthread_mutex_lock(&loop->mutex);
-    struct loop_task *task = loop->first;
-    loop->first = NULL;
-    loop->last = &loop->first;
-    (void)pthread_mutex_unlock(&loop->mutex);
-    while (task != NULL) {
-        struct loop_task *next = task->next; /* run() may free the task */
-        loop_check_deadline(loop);
-        task->run(task);
-        task = next;
-    }
-}
-
 static void loop_on_wake(void *owner)
 {
     struct loop *loop = owner;
     uint64_t count;
     while (read(loop->wake_fd, &count, sizeof count) < 0 && errno == EINTR) {
     }
-    loop_run_posted(loop);
+    loop->callbacks.woken(loop->callbacks.owner);
 }
 
 /* The deadline comes before every descriptor; the poller runs its timers only after them. */
@@ -92,7 +74,7 @@ void loop_leave(struct loop *loop)
     (void)pthread_mutex_unlock(&loop->thread_mutex);
 }
 
-static void loop_wake(const struct loop *loop)
+void loop_wake(const struct loop *loop)
 {
     uint64_t one = 1;
     while (write(loop->wake_fd, &one, sizeof one) < 0 && errno == EINTR) {
@@ -110,10 +92,8 @@ struct loop *loop_new(const struct loop_callbacks *callbacks)
         .at_ms = POLLER_NEVER, .due = callbacks->due, .owner = callbacks->owner};
     loop->after_step =
         (struct poller_deferred){.run = callbacks->after_step, .owner = callbacks->owner};
-    loop->last = &loop->first;
     loop->poller = poller_new();
     loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    (void)pthread_mutex_init(&loop->mutex, NULL);
     (void)pthread_mutex_init(&loop->thread_mutex, NULL);
     if (loop->poller == NULL || loop->wake_fd < 0 ||
         !loop_listen(loop, loop->wake_fd, loop_on_wake, loop)) {
@@ -139,7 +119,6 @@ void loop_free(struct loop **loop_pointer)
     if (loop->wake_fd >= 0)
         (void)close(loop->wake_fd);
     (void)pthread_mutex_destroy(&loop->thread_mutex);
-    (void)pthread_mutex_destroy(&loop->mutex);
     loop->magic = 0;
     free(loop);
     *loop_pointer = NULL;
@@ -166,20 +145,6 @@ bool loop_listen(struct loop *loop, int file, void (*readable)(void *owner), voi
         return false;
     loop->listener_count++;
     return true;
-}
-
-void loop_post(struct loop *loop, struct loop_task *task)
-{
-    ASSERT(loop->magic == LOOP_MAGIC);
-    task->next = NULL;
-    (void)pthread_mutex_lock(&loop->mutex);
-    bool was_empty = loop->first == NULL;
-    *loop->last = task;
-    loop->last = &task->next;
-    /* Under the mutex: once the task has run, its poster may free the loop. */
-    if (was_empty)
-        loop_wake(loop);
-    (void)pthread_mutex_unlock(&loop->mutex);
 }
 
 void loop_run(struct loop *loop)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An event loop: descriptors to watch, one deadline, and tasks posted by other threads. The
- * deadline has priority: once it has passed, `due` is called before any other callback, on a clock
- * that includes suspend. Must not depend on leases.
+ * An event loop: descriptors to watch, one deadline, and wake-ups by other threads. The deadline
+ * has priority: once it has passed, `due` is called before any other callback, on a clock that
+ * includes suspend. Must not depend on leases.
  *
- * loop_post(), loop_stop() and loop_fd() may be called from any thread, all others only from the
+ * loop_wake(), loop_stop() and loop_fd() may be called from any thread, all others only from the
  * thread that runs the loop, or from one that has entered it.
  */
 #ifndef LEASEHOLD_NET_LOOP_H
@@ -19,17 +19,9 @@ enum { LOOP_LISTENERS_MAX = 16 };
 
 struct loop;
 
-/*
- * A task to run in the loop. The poster owns it and must not move it until it runs, so the queue
- * allocates no memory and is never full.
- */
-struct loop_task {
-    struct loop_task *next;
-    void (*run)(struct loop_task *task);
-};
-
 struct loop_callbacks {
-    void (*due)(void *owner); /* the time of loop_wake_at() has passed; it is LOOP_NEVER now */
+    void (*due)(void *owner);   /* the time of loop_wake_at() has passed; it is LOOP_NEVER now */
+    void (*woken)(void *owner); /* loop_wake() was called since */
     void (*after_step)(void *owner); /* at the end of every step; may be NULL */
     void *owner;
     bool lazy; /* saves system calls: the loop may wake at a time that was postponed since */
@@ -37,21 +29,20 @@ struct loop_callbacks {
 
 /* NULL when out of memory or descriptors. */
 struct loop *loop_new(const struct loop_callbacks *callbacks);
-/* No thread may post any more. Queued tasks are not run. */
+/* No thread may wake it any more. */
 void loop_free(struct loop **loop);
 
 /* On the clock of host_boot_ms(). A later call replaces the earlier one. */
 void loop_wake_at(struct loop *loop, int64_t at_ms);
 /* Calls back when the descriptor is readable. False beyond LOOP_LISTENERS_MAX, or on an error. */
 bool loop_listen(struct loop *loop, int file, void (*readable)(void *owner), void *owner);
-void loop_post(struct loop *loop, struct loop_task *task);
+/* Several calls may lead to one callback. */
+void loop_wake(const struct loop *loop);
 
 /* Between the two, the calling thread acts as the loop's: no callback runs elsewhere. From any
  * thread, but not from a callback of the loop. */
 void loop_enter(struct loop *loop);
 void loop_leave(struct loop *loop);
-/* Between the two: runs the tasks posted so far. */
-void loop_run_posted(struct loop *loop);
 
 /* Runs until loop_stop(). */
 void loop_run(struct loop *loop);

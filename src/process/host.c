@@ -142,9 +142,9 @@ static bool read_offset(int64_t *out_ns, struct text *why)
 static bool load_offset(struct text *why)
 {
     int64_t offset = 0;
-    (void)pthread_once(&once, watch_forks);
     if (atomic_load(&known))
         return true;
+    (void)pthread_once(&once, watch_forks);
     if (!read_offset(&offset, why))
         return false;
     atomic_store(&offset_ns, offset);

@@ -12,7 +12,13 @@ enum { EXECUTOR_MAGIC = 0xe3ec001, ROUNDS_MAX = 64 };
 
 int64_t executor_now(const struct executor *executor)
 {
-    return executor->callbacks.now_ms(executor->callbacks.owner);
+    return executor->ticking ? executor->now_ms
+                             : executor->callbacks.now_ms(executor->callbacks.owner);
+}
+
+void executor_read_clock(struct executor *executor)
+{
+    executor->now_ms = executor->callbacks.now_ms(executor->callbacks.owner);
 }
 
 void executor_schedule(struct executor *executor)
@@ -21,6 +27,23 @@ void executor_schedule(struct executor *executor)
         return;
     executor->scheduled = true;
     executor->callbacks.wake_at(executor->callbacks.owner, executor_now(executor));
+}
+
+void executor_post(struct executor *executor, struct inbox_item *item)
+{
+    inbox_post(&executor->inbox, item, executor->callbacks.wake, executor->callbacks.owner);
+}
+
+void executor_add(struct executor *executor, struct inbox_item *item)
+{
+    (void)inbox_collect(&executor->inbox);
+    inbox_add(&executor->inbox.calls, item);
+    executor_schedule(executor);
+}
+
+void executor_set_timer(struct executor *executor, struct executor_timer *timer, int64_t at_ms)
+{
+    heap_set(&executor->timers, &timer->node, at_ms);
 }
 
 struct executor *executor_new(const struct executor_callbacks *callbacks)
@@ -36,7 +59,7 @@ struct executor *executor_new(const struct executor_callbacks *callbacks)
     executor->magic = EXECUTOR_MAGIC;
     executor->callbacks = *callbacks;
     executor->random.state = callbacks->seed;
-    send_queue_init(executor);
+    inbox_init(&executor->inbox);
     return executor;
 }
 
@@ -46,11 +69,12 @@ void executor_free(struct executor **executor_pointer)
     if (executor == NULL)
         return;
     ASSERT(executor->magic == EXECUTOR_MAGIC && !executor->ticking);
-    while (executor->tasks != NULL)
-        task_free(executor->tasks);
-    while (executor->sents != NULL)
-        send_queue_free(executor, executor->sents);
+    while (executor->tasks.first != NULL)
+        task_free(LIST_ENTRY(executor->tasks.first, struct task, in_all));
+    while (executor->sents.first != NULL)
+        send_queue_free(executor, LIST_ENTRY(executor->sents.first, struct sent, in_all));
     record_cache_done(&executor->record_cache);
+    inbox_done(&executor->inbox);
     executor->magic = 0;
     free(executor);
     *executor_pointer = NULL;
@@ -106,9 +130,11 @@ static bool cache_reply(struct executor *executor, struct record_cache_entry *en
 static void command_all(const struct record_cache_entry *entry, const struct task *but,
                         enum task_command command)
 {
-    for (struct task *task = entry->first_user; task != NULL; task = task->next_of_key)
+    for (struct list_node *node = entry->user_list.first; node != NULL; node = node->next) {
+        struct task *task = LIST_ENTRY(node, struct task, in_key);
         if (task != but)
             task_queue_command(task, command);
+    }
 }
 
 /* True if the cache is now at least as new as `current`. A cached absence has no revision. */
@@ -231,8 +257,7 @@ static struct task *task_of(struct heap_node *node, size_t offset)
 /* First in a tick: a holder past its deadline is notified whatever the store replies. */
 static void expire_overdue(struct executor *executor)
 {
-    int64_t now_ms = executor_now(executor);
-    while (heap_first(&executor->deadlines) <= now_ms) {
+    while (heap_first(&executor->deadlines) <= executor->now_ms) {
         struct task *task = task_of(executor->deadlines.top, offsetof(struct task, deadline));
         task_step(task, &(struct event){.kind = EVENT_TIMER}, /* saved_reply= */ NULL);
     }
@@ -284,61 +309,94 @@ static void handle_replies(struct executor *executor)
     }
 }
 
-static void task_run_commands(struct task *task)
-{
-    unsigned commands = task_take_commands(task);
-    bool starts = (commands & COMMAND_START) != 0, releases = (commands & COMMAND_RELEASE) != 0;
-    if (starts && releases)
-        task_end_unstarted(task);
-    else if (starts)
-        task_step(task, &(struct event){.kind = EVENT_START}, /* saved_reply= */ NULL);
-    else if (releases)
-        task_step(task, &(struct event){.kind = EVENT_RELEASE}, /* saved_reply= */ NULL);
-    else
-        task_step(task, &(struct event){.kind = EVENT_NOTICE},
-                  (commands & COMMAND_NOTIFY) != 0 ? NULL : task->entry->saved_reply);
-}
-
-/* Commands queued meanwhile run in the next round. */
+/* Commands given meanwhile run in the next round. */
 static void run_commands(struct executor *executor)
 {
-    for (size_t left = executor->ready_count; left > 0 && executor->first_ready != NULL; left--)
-        task_run_commands(executor->first_ready);
+    struct inbox_item *item;
+    for (size_t left = executor->inbox.commands.count;
+         left > 0 && (item = inbox_pop(&executor->inbox.commands)) != NULL; left--)
+        item->run(item);
+}
+
+/* A call may call back too; holders' deadlines precede the next one. */
+static void run_calls(struct executor *executor)
+{
+    struct inbox_item *item;
+    for (size_t left = inbox_collect(&executor->inbox);
+         left > 0 && (item = inbox_pop(&executor->inbox.calls)) != NULL; left--) {
+        item->run(item);
+        executor_read_clock(executor);
+        expire_overdue(executor);
+    }
 }
 
 static void fire_timers(struct executor *executor)
 {
-    int64_t now_ms = executor_now(executor);
+    int64_t now_ms = executor->now_ms; /* a timer set meanwhile is due in the next round */
     while (heap_first(&executor->wakes) <= now_ms) {
         struct task *task = task_of(executor->wakes.top, offsetof(struct task, wake));
         task_step(task, &(struct event){.kind = EVENT_TIMER}, /* saved_reply= */ NULL);
     }
 }
 
-static int64_t next_tick(const struct executor *executor)
+/* False if none was due. */
+static bool run_timers(struct executor *executor)
 {
-    int64_t deadline_ms = heap_first(&executor->deadlines);
-    int64_t wake_ms = heap_first(&executor->wakes);
-    if (executor->answered.first != NULL || executor->first_ready != NULL)
-        return executor_now(executor);
-    return deadline_ms < wake_ms ? deadline_ms : wake_ms;
+    int64_t now_ms = executor->now_ms;
+    bool any = heap_first(&executor->timers) <= now_ms;
+    while (heap_first(&executor->timers) <= now_ms) {
+        struct executor_timer *timer =
+            (struct executor_timer *)(void *)((char *)executor->timers.top -
+                                              offsetof(struct executor_timer, node));
+        heap_set(&executor->timers, &timer->node, HEAP_NEVER);
+        timer->due(timer);
+    }
+    return any;
 }
 
-/* A reply within the submit call is handled in the same tick, up to ROUNDS_MAX rounds. */
-void executor_tick(struct executor *executor)
+static int64_t earlier(int64_t a, int64_t b)
 {
-    ASSERT(executor->magic == EXECUTOR_MAGIC && !executor->ticking);
-    executor->ticking = true;
-    executor->scheduled = false;
+    return a < b ? a : b;
+}
+
+/* Within a call only its own consequences count. */
+static bool has_work(struct executor *executor, bool within_call)
+{
+    return executor->answered.first != NULL || executor->inbox.commands.count > 0 ||
+           (!within_call && inbox_collect(&executor->inbox) > 0);
+}
+
+/* A reply within the submit call is handled in the same tick. Timers run when all requests before
+ * them were sent: a slow tick must not count as a store timeout. */
+static void run_rounds(struct executor *executor, bool within_call)
+{
     for (int round = 0; round < ROUNDS_MAX; round++) {
         expire_overdue(executor);
         handle_replies(executor);
         run_commands(executor);
+        if (!within_call)
+            run_calls(executor);
         fire_timers(executor);
         send_queue_submit(executor);
-        if (executor->answered.first == NULL && executor->first_ready == NULL)
-            break;
+        if (!has_work(executor, within_call) && !run_timers(executor))
+            return;
     }
+}
+
+void executor_tick(struct executor *executor)
+{
+    ASSERT(executor->magic == EXECUTOR_MAGIC && executor->notifying == NULL);
+    bool within_call = executor->ticking;
+    executor->ticking = true;
+    executor->scheduled = false;
+    executor_read_clock(executor);
+    run_rounds(executor, within_call);
+    if (within_call)
+        return;
     executor->ticking = false;
-    executor->callbacks.wake_at(executor->callbacks.owner, next_tick(executor));
+    int64_t next_ms = earlier(heap_first(&executor->deadlines), heap_first(&executor->wakes));
+    next_ms = earlier(next_ms, heap_first(&executor->timers));
+    executor->callbacks.wake_at(
+        executor->callbacks.owner,
+        has_work(executor, /* within_call= */ false) ? executor_now(executor) : next_ms);
 }

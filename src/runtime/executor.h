@@ -5,17 +5,19 @@
  * unchanged. It must not decide anything that lease_step() decides.
  *
  * All work is done in executor_tick(): other calls, and the store's replies, only queue and request
- * a tick. A tick handles holders' deadlines first, then replies, then callers' commands, then other
- * timers; all requests of one tick are submitted together. Callbacks run in a tick only, and may
- * call everything except executor_tick() and executor_free(). One thread at a time.
+ * a tick. A tick handles holders' deadlines first, then replies, then the inbox, then other timers;
+ * all requests of one tick are submitted together. Callbacks run in a tick only, and may call
+ * everything except executor_tick() and executor_free(). One thread at a time, except for
+ * executor_post().
  */
 #ifndef LEASEHOLD_RUNTIME_EXECUTOR_H
 #define LEASEHOLD_RUNTIME_EXECUTOR_H
 
+#include "runtime/inbox.h"
 #include "store/store.h"
 
 struct executor;
-struct task; /* a lease or an operation; freed after its caller received TASK_ENDED */
+struct task; /* a lease or an operation; freed after its caller received NOTIFY_ENDED */
 
 /* One step of the core, for tracing; the watcher must not call the executor. */
 struct executor_step {
@@ -44,6 +46,8 @@ struct executor_callbacks {
                    void *caller);
     /* Requests a tick at that time; replaces the last request; NEVER: none. */
     void (*wake_at)(void *owner, int64_t at_ms);
+    /* The same at once, from any thread; NULL: executor_post() is not used. */
+    void (*wake)(void *owner);
     void *owner;
     struct store_facts facts;
     uint64_t session;
@@ -53,22 +57,14 @@ struct executor_callbacks {
     void (*failed)(void *owner, const struct executor_failure *failure);
 };
 
-enum task_event {
-    TASK_WAITING, /* is in the queue; at most once */
-    TASK_HELD,
-    TASK_RENEWED, /* the deadline moved */
-    TASK_LOST,    /* the work must have stopped by the kill time; then release */
-    TASK_ENDED,   /* with its outcome; always the last event */
-};
-
 /* Valid until the callback returns. */
 struct task_news {
-    enum task_event event;
-    enum outcome outcome; /* TASK_ENDED */
+    enum lease_notify notify;
+    enum outcome outcome; /* NOTIFY_ENDED */
     const char *why;      /* NULL or a short reason */
     const char *trouble;  /* NULL, or the store's last error text */
     uint64_t token;       /* while held or lost */
-    bool took_over;       /* TASK_HELD: from a holder that was dead or expired */
+    bool took_over;       /* NOTIFY_HELD: from a holder that was dead or expired */
     int64_t deadline_ms, kill_at_ms;
     struct key_info key_info;    /* holder and times of the key; free if unknown … */
     const struct record *record; /* … and its whole record; NULL if unknown */
@@ -92,7 +88,7 @@ void executor_free(struct executor **executor);
  */
 struct task *executor_start(struct executor *executor, const struct lease_options *options,
                             const struct executor_caller *caller);
-/* Ends the wait, releases, or, after TASK_LOST, confirms the stop. TASK_ENDED follows. */
+/* Ends the wait, releases, or, after NOTIFY_LOST, confirms the stop. NOTIFY_ENDED follows. */
 void executor_release(struct task *task);
 /* The release starts no cooldown. */
 void executor_drop_cooldown(struct task *task);
@@ -107,6 +103,11 @@ void executor_on_notify(struct executor *executor, const char *key,
                         const struct store_reply *current);
 /* A change reported by a watch, with its key and record; may be stale. */
 void executor_on_change(struct executor *executor, const struct store_reply *reply);
+/* From any thread: the next tick runs the item. */
+void executor_post(struct executor *executor, struct inbox_item *item);
+/* In the thread of the tick, behind all that was posted. */
+void executor_add(struct executor *executor, struct inbox_item *item);
+/* A call from the inbox may tick again, for all commands given so far, but no other call. */
 void executor_tick(struct executor *executor);
 
 /* True if the lease is granted and its deadline has not passed. */

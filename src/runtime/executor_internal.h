@@ -9,6 +9,7 @@
 #include "base/heap.h"
 #include "runtime/breaker.h"
 #include "runtime/executor.h"
+#include "runtime/inbox.h"
 #include "runtime/record_cache.h"
 
 enum {
@@ -34,11 +35,10 @@ struct task {
     bool forgotten; /* during its callback; freed after it */
     struct executor *executor;
     struct executor_caller caller;
-    struct task *next, *before; /* of all tasks */
-    struct task *next_ready, *before_ready;
-    struct task *next_of_key, *before_of_key; /* see entry->first_user */
+    struct list_node in_all, in_key; /* of the executor's tasks; of the entry's users */
+    struct inbox_item item;          /* in the inbox while there are commands */
     struct record_cache_entry *entry;
-    struct sent *sent;     /* its requests without a reply */
+    struct list sents;     /* its requests without a reply */
     int64_t last_reply_ms; /* time of the last reply to it */
     struct heap_node deadline, wake;
     struct lease lease;
@@ -48,9 +48,9 @@ struct task {
 
 /* A request with all data that must live until the reply. */
 struct sent {
-    struct sent *next, *before; /* all without a reply */
-    struct sent *next_in_queue; /* in a send queue, or among the answered */
-    struct sent *sibling;       /* the task's next one */
+    struct list_node in_all;   /* without a reply */
+    struct list_node in_queue; /* in a send queue, or among the answered */
+    struct list_node in_task;
     struct executor *executor;
     struct task *task; /* NULL: no task needs the reply */
     uint32_t serial;
@@ -60,27 +60,29 @@ struct sent {
     uint64_t storage[];
 };
 
-struct sent_queue {
-    struct sent *first, **last;
+/* Runs in a tick once all requests of that tick were sent. */
+struct executor_timer {
+    struct heap_node node;
+    void (*due)(struct executor_timer *timer);
 };
 
 struct executor {
     uint32_t magic;
     bool ticking, scheduled;
+    int64_t now_ms; /* in a tick: read at its start and after every callback of a caller */
     struct executor_callbacks callbacks;
     struct executor_counts counts;
     struct breaker breaker;
     struct record_cache record_cache;
     struct random random;
     uint64_t number; /* of the last task */
-    struct heap deadlines, wakes;
-    struct task *tasks;
-    struct task *first_ready, *last_ready;
-    size_t ready_count;
+    struct heap deadlines, wakes, timers;
+    struct inbox inbox;
+    struct list tasks;
     const struct task *notifying; /* the task whose callback is running */
-    struct sent *sents;
+    struct list sents;
     size_t sent_count, in_flight_count;
-    struct sent_queue urgent, ordinary, answered;
+    struct list urgent, ordinary, answered;
     char trouble[TROUBLE_MAX];
     /* scratch */
     struct observations observations;
@@ -89,9 +91,12 @@ struct executor {
     char encoded[RECORD_MAX];
 };
 
+/* In a tick the time is constant between callbacks, so that it is read seldom. */
 int64_t executor_now(const struct executor *executor);
+void executor_read_clock(struct executor *executor);
 /* Requests a tick at once, unless one is running. */
 void executor_schedule(struct executor *executor);
+void executor_set_timer(struct executor *executor, struct executor_timer *timer, int64_t at_ms);
 
 /* send_queue.c: false if it is not sent: the breaker is open, or out of memory. */
 bool send_queue_add(struct executor *executor, struct task *task);
@@ -99,7 +104,6 @@ bool send_queue_add(struct executor *executor, struct task *task);
 void send_queue_submit(struct executor *executor);
 /* The task no longer needs the replies to its requests. */
 void send_queue_abandon(struct task *task);
-void send_queue_init(struct executor *executor);
 /* The first answered request, to be freed by the caller; NULL if there is none. */
 struct sent *send_queue_pop_answered(struct executor *executor);
 void send_queue_free(struct executor *executor, struct sent *sent);
@@ -108,12 +112,9 @@ void send_queue_free(struct executor *executor, struct sent *sent);
 struct task *task_new(struct executor *executor, const struct lease_options *options,
                       const struct executor_caller *caller);
 void task_free(struct task *task);
-/* Queued in order of arrival; all commands of a task are taken at once. */
+/* Queued in order of arrival; all commands of a task run at once. */
 void task_queue_command(struct task *task, enum task_command command);
-unsigned task_take_commands(struct task *task);
 /* `saved_reply` is the store's reply, or NULL. The task may be freed afterwards. */
 void task_step(struct task *task, struct event *event, const struct saved_reply *saved_reply);
-/* The caller released before anything was sent. */
-void task_end_unstarted(struct task *task);
 
 #endif

@@ -5,8 +5,8 @@
  * with a growing token, at most HAND_OFFS_MAX times in a row and only while no waiter of another
  * process is known. Everything else is done by the executor.
  *
- * As in executor.h, callbacks run in local_queue_tick() only. They may call everything except
- * local_queue_tick() and local_queue_free(). One thread at a time. An unused key takes no memory.
+ * It has no tick of its own: its commands are in the executor's inbox, and the rules of executor.h
+ * apply. An unused key takes no memory.
  */
 #ifndef LEASEHOLD_RUNTIME_LOCAL_QUEUE_H
 #define LEASEHOLD_RUNTIME_LOCAL_QUEUE_H
@@ -16,7 +16,7 @@
 enum { HAND_OFFS_MAX = 8 /* below GRANT_STEP: they are added to the token */ };
 
 struct local_queue;
-struct local_waiter; /* one caller's request for a key; freed after TASK_ENDED */
+struct local_waiter; /* one caller's request for a key; freed after NOTIFY_ENDED */
 
 struct local_waiter_caller {
     void (*notify)(void *owner, struct local_waiter *waiter, const struct task_news *news);
@@ -27,7 +27,7 @@ struct local_waiter_caller {
 struct local_queue *local_queue_new(const struct executor_callbacks *callbacks);
 /* As executor_free(). */
 void local_queue_free(struct local_queue **queue);
-/* For operations, notifications and counts; local_queue_tick() ticks it. */
+/* For its ticks, operations, notifications and counts. */
 struct executor *local_queue_executor(struct local_queue *queue);
 
 /*
@@ -55,7 +55,6 @@ void local_queue_release(struct local_waiter *waiter);
 void local_queue_drop_cooldown(struct local_waiter *waiter);
 void local_queue_cancel(struct local_waiter *waiter);
 void local_queue_forget(struct local_waiter *waiter);
-void local_queue_tick(struct local_queue *queue);
 
 /* True if this waiter holds the lease now. */
 bool local_queue_holds(const struct local_waiter *waiter);

@@ -6,7 +6,7 @@
 #ifndef LEASEHOLD_RUNTIME_LOCAL_QUEUE_INTERNAL_H
 #define LEASEHOLD_RUNTIME_LOCAL_QUEUE_INTERNAL_H
 
-#include "base/heap.h"
+#include "runtime/executor_internal.h"
 #include "runtime/local_queue.h"
 #include "runtime/table.h"
 
@@ -31,10 +31,10 @@ struct local_waiter {
     struct local_waiter_caller caller;
     struct local_key *key;
     struct store_lease *lease;
-    struct local_waiter *next, *before; /* in the key's queue, in order of arrival */
-    struct local_waiter *next_ready, *before_ready;
-    struct local_waiter *next_of_all, *before_of_all;
-    struct heap_node timeout;
+    struct list_node in_key; /* in the key's queue, in order of arrival */
+    struct list_node in_all;
+    struct inbox_item item; /* in the inbox while there are commands */
+    struct executor_timer timeout;
     int64_t entered_ms;
     const char *why_left;
     struct lease_options options;
@@ -51,7 +51,7 @@ enum store_lease_state {
 
 struct store_lease {
     enum store_lease_state state;
-    struct store_lease *next;
+    struct list_node node; /* of the key's */
     struct local_key *key;
     struct task *task;
     struct local_waiter
@@ -70,29 +70,35 @@ struct local_key {
     struct local_queue *queue;
     size_t users; /* waiters and store leases */
     size_t queued;
-    struct local_waiter *first, *last; /* the queue */
-    struct store_lease *leases;
+    struct list waiters; /* the queue */
+    struct list leases;
     struct store_lease *asking; /* the one for the queue, while it is not granted */
     char key[];
 };
 
 struct local_queue {
     uint32_t magic;
-    bool ticking, closing;
-    struct executor_callbacks callbacks;
+    bool closing;
     struct executor *executor;
-    int64_t executor_at_ms; /* its next tick */
     struct table keys;
-    struct heap timeouts;
-    struct local_waiter *waiters;
-    struct local_waiter *first_ready, *last_ready;
-    size_t ready_count;
+    struct list waiters;
     struct local_queue_counts counts;
 };
 
+/* The first and the next one of a list; NULL after the last. */
+static inline struct local_waiter *waiter_of(struct list_node *node)
+{
+    return LIST_ENTRY(node, struct local_waiter, in_key);
+}
+
+static inline struct store_lease *store_lease_of(struct list_node *node)
+{
+    return LIST_ENTRY(node, struct store_lease, node);
+}
+
 /* local_queue.c */
 void waiter_notify(struct local_waiter *waiter, const struct task_news *news);
-/* Notifies TASK_ENDED and frees the waiter. */
+/* Notifies NOTIFY_ENDED and frees the waiter. */
 void waiter_end(struct local_waiter *waiter, const struct task_news *news);
 void waiter_end_with(struct local_waiter *waiter, enum outcome outcome, const char *why);
 void local_key_unref(struct local_key *key);
@@ -104,7 +110,7 @@ bool waiter_adopt(struct local_waiter *waiter);
 /* The caller releases or gives up; `why` if it only waited. */
 void waiter_leave(struct local_waiter *waiter, const char *why);
 /* Its wait has expired. */
-void waiter_time_out(struct local_waiter *waiter);
+void waiter_time_out(struct executor_timer *timeout);
 /* Sends nothing to the store. */
 void waiter_forget(struct local_waiter *waiter);
 /* Frees the key and all its store leases, once no waiter is left. */

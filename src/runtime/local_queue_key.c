@@ -59,11 +59,13 @@ static struct local_waiter *next_waiter(const struct local_key *key,
                                         const struct store_lease *lease)
 {
     struct local_waiter *next = NULL;
-    for (struct local_waiter *waiter = key->first; waiter != NULL; waiter = waiter->next)
+    for (struct list_node *node = key->waiters.first; node != NULL; node = node->next) {
+        struct local_waiter *waiter = waiter_of(node);
         if ((lease == NULL || lease_fits(lease, waiter)) &&
             (next == NULL || waiter_rank(waiter) > waiter_rank(next) ||
              MUTANT(HAND_OVER_TO_NEWEST)))
             next = waiter;
+    }
     return next;
 }
 
@@ -71,12 +73,7 @@ static void enqueue(struct local_waiter *waiter)
 {
     struct local_key *key = waiter->key;
     waiter->state = WAITER_QUEUED;
-    waiter->before = key->last;
-    if (key->last != NULL)
-        key->last->next = waiter;
-    else
-        key->first = waiter;
-    key->last = waiter;
+    list_append(&key->waiters, &waiter->in_key);
     key->queued++;
     waiter->queue->counts.waiting++;
 }
@@ -84,26 +81,18 @@ static void enqueue(struct local_waiter *waiter)
 static void dequeue(struct local_waiter *waiter)
 {
     struct local_key *key = waiter->key;
-    if (waiter->next != NULL)
-        waiter->next->before = waiter->before;
-    else
-        key->last = waiter->before;
-    if (waiter->before != NULL)
-        waiter->before->next = waiter->next;
-    else
-        key->first = waiter->next;
-    waiter->next = waiter->before = NULL;
+    list_remove(&key->waiters, &waiter->in_key);
     key->queued--;
     waiter->queue->counts.waiting--;
-    heap_set(&waiter->queue->timeouts, &waiter->timeout, HEAP_NEVER);
+    executor_set_timer(waiter->queue->executor, &waiter->timeout, HEAP_NEVER);
 }
 
 /* Every earlier waiter was passed over once more. */
 static void age_waiters(const struct local_waiter *chosen)
 {
-    for (struct local_waiter *waiter = chosen->key->first; waiter != chosen; waiter = waiter->next)
-        if (waiter->passed < PASSED_MAX)
-            waiter->passed++;
+    for (struct list_node *node = chosen->in_key.previous; node != NULL; node = node->previous)
+        if (waiter_of(node)->passed < PASSED_MAX)
+            waiter_of(node)->passed++;
 }
 
 static void notify_waiting(struct local_waiter *waiter, const struct task_news *news)
@@ -118,10 +107,7 @@ static void notify_waiting(struct local_waiter *waiter, const struct task_news *
 static void store_lease_free(struct store_lease *lease)
 {
     struct local_key *key = lease->key;
-    struct store_lease **at = &key->leases;
-    while (*at != lease)
-        at = &(*at)->next;
-    *at = lease->next;
+    list_remove(&key->leases, &lease->node);
     if (key->asking == lease)
         key->asking = NULL;
     free(lease);
@@ -144,7 +130,7 @@ static void assign_lease(struct store_lease *lease, struct local_waiter *waiter,
     waiter->state = WAITER_HOLDING;
     waiter->lease = lease;
     lease->waiter = waiter;
-    news.event = TASK_HELD;
+    news.notify = NOTIFY_HELD;
     news.token = lease->token + (MUTANT(HAND_OVER_KEEPS_TOKEN) ? 0 : lease->hand_offs);
     news.deadline_ms = lease->deadline_ms;
     news.kill_at_ms = lease->kill_at_ms;
@@ -201,8 +187,9 @@ static void refuse_queue(const struct store_lease *lease, const struct task_news
 {
     bool cools = news->outcome == OUTCOME_COOLING;
     bool all = news->outcome == OUTCOME_DENIED || news->outcome == OUTCOME_UNAVAILABLE;
-    for (struct local_waiter *waiter = lease->key->first, *next; waiter != NULL; waiter = next) {
-        next = waiter->next;
+    for (struct list_node *node = lease->key->waiters.first, *next; node != NULL; node = next) {
+        struct local_waiter *waiter = waiter_of(node);
+        next = node->next;
         bool too = cools && (means_same(waiter, lease) || MUTANT(DONE_TOLD_TO_ALL));
         if (!all && !too && !lease_fits(lease, waiter))
             continue;
@@ -233,30 +220,32 @@ static void on_lease_event(void *owner, struct task *task, const struct task_new
 {
     struct store_lease *lease = owner;
     (void)task;
-    switch (news->event) {
-    case TASK_WAITING:
-        for (struct local_waiter *waiter = lease->key->first; waiter != NULL; waiter = waiter->next)
-            notify_waiting(waiter, news);
+    switch (news->notify) {
+    case NOTIFY_WAITING:
+        for (struct list_node *node = lease->key->waiters.first; node != NULL; node = node->next)
+            notify_waiting(waiter_of(node), news);
         return;
-    case TASK_HELD:
+    case NOTIFY_HELD:
         on_lease_granted(lease, news);
         return;
-    case TASK_RENEWED:
+    case NOTIFY_RENEWED:
         note_renewal(lease, news);
         forward_to_waiter(lease, *news);
         return;
-    case TASK_LOST:
+    case NOTIFY_LOST:
         if (lease->state == STORE_LEASE_HELD)
             lease->state = STORE_LEASE_LOST;
         if (!MUTANT(LOSS_UNTOLD) || lease->hand_offs == 0)
             forward_to_waiter(lease, *news);
         local_key_ask_next(lease->key);
         return;
-    case TASK_ENDED:
+    case NOTIFY_ENDED:
         on_lease_ended(lease, news);
         return;
+    case NOTIFY_NONE:
+        break;
     }
-    UNREACHABLE("every event is listed");
+    UNREACHABLE("the executor reports nothing else");
 }
 
 /* NULL when out of memory. It waits without limit for the queue: waiters have own timeouts. */
@@ -264,9 +253,10 @@ static struct store_lease *store_lease_new(struct local_waiter *waiter)
 {
     struct local_key *key = waiter->key;
     struct lease_options options = waiter->options;
-    struct store_lease *lease = calloc(1, sizeof *lease);
+    struct store_lease *lease = malloc(sizeof *lease);
     if (lease == NULL)
         return NULL;
+    memset(lease, 0, sizeof *lease);
     if (options.request.waits)
         options.wait_ms = WAIT_WITHOUT_LIMIT;
     lease->key = key;
@@ -280,8 +270,7 @@ static struct store_lease *store_lease_new(struct local_waiter *waiter)
         free(lease);
         return NULL;
     }
-    lease->next = key->leases;
-    key->leases = lease;
+    list_prepend(&key->leases, &lease->node);
     key->users++;
     return lease;
 }
@@ -289,7 +278,8 @@ static struct store_lease *store_lease_new(struct local_waiter *waiter)
 /* False if this process holds the key, or its release is in flight. */
 static bool may_ask_store(const struct local_key *key)
 {
-    for (const struct store_lease *lease = key->leases; lease != NULL; lease = lease->next) {
+    for (struct list_node *node = key->leases.first; node != NULL; node = node->next) {
+        const struct store_lease *lease = store_lease_of(node);
         enum mode mode = executor_options(lease->task)->request.mode;
         if (lease->state == STORE_LEASE_ENDING ||
             (lease->state == STORE_LEASE_HELD && mode == MODE_EXCLUSIVE) ||
@@ -340,8 +330,8 @@ static void raise_priority(struct local_waiter *waiter)
 /* A lease of this process that is held now and excludes the waiter: no query is needed. */
 static const struct store_lease *blocking_lease(const struct local_waiter *waiter)
 {
-    for (const struct store_lease *lease = waiter->key->leases; lease != NULL;
-         lease = lease->next) {
+    for (struct list_node *node = waiter->key->leases.first; node != NULL; node = node->next) {
+        const struct store_lease *lease = store_lease_of(node);
         bool alone = waiter->options.request.mode == MODE_EXCLUSIVE ||
                      executor_options(lease->task)->request.mode == MODE_EXCLUSIVE;
         bool held = lease->state == STORE_LEASE_HELD && executor_holds(lease->task);
@@ -364,7 +354,7 @@ static bool ask_for_waiter(struct local_waiter *waiter)
 
 bool waiter_adopt(struct local_waiter *waiter)
 {
-    ASSERT(waiter->key->leases == NULL && waiter->key->first == NULL);
+    ASSERT(waiter->key->leases.first == NULL && waiter->key->waiters.first == NULL);
     return ask_for_waiter(waiter);
 }
 
@@ -380,7 +370,7 @@ static void enter_without_wait(struct local_waiter *waiter)
 {
     struct local_key *key = waiter->key;
     const struct store_lease *holder = blocking_lease(waiter);
-    struct task_news busy = {.event = TASK_ENDED, .outcome = OUTCOME_BUSY};
+    struct task_news busy = {.notify = NOTIFY_ENDED, .outcome = OUTCOME_BUSY};
     if (MUTANT(DONE_FROM_OLD_COPY) && was_done(waiter)) {
         waiter_end_with(waiter, OUTCOME_COOLING, /* why= */ NULL);
         return;
@@ -391,7 +381,7 @@ static void enter_without_wait(struct local_waiter *waiter)
                                           .token = holder->token + holder->hand_offs,
                                           .ends_in_ms = -1,
                                           .takeover_in_ms = -1};
-    } else if (key->first == NULL || key->asking != NULL) {
+    } else if (key->waiters.first == NULL || key->asking != NULL) {
         if (!ask_for_waiter(waiter))
             waiter_end_with(waiter, OUTCOME_UNAVAILABLE, "out of memory");
         return;
@@ -415,13 +405,13 @@ void waiter_enter(struct local_waiter *waiter)
         waiter_end_with(waiter, OUTCOME_BUSY, "queue full");
         return;
     }
-    bool behind = key->first != NULL || !may_ask_store(key);
+    bool behind = key->waiters.first != NULL || !may_ask_store(key);
     enqueue(waiter);
-    waiter->entered_ms = queue->callbacks.now_ms(queue->callbacks.owner);
+    waiter->entered_ms = executor_now(queue->executor);
     if (wait_ms != WAIT_WITHOUT_LIMIT)
-        heap_set(&queue->timeouts, &waiter->timeout, waiter->entered_ms + wait_ms);
+        executor_set_timer(queue->executor, &waiter->timeout, waiter->entered_ms + wait_ms);
     if (behind)
-        notify_waiting(waiter, &(struct task_news){.event = TASK_WAITING});
+        notify_waiting(waiter, &(struct task_news){.notify = NOTIFY_WAITING});
     raise_priority(waiter);
     local_key_ask_next(key);
 }
@@ -484,14 +474,18 @@ static bool store_delays(const struct local_waiter *waiter)
         return false;
     if (key->asking != NULL)
         return executor_in_trouble(key->asking->task, waiter->entered_ms);
-    for (const struct store_lease *lease = key->leases; lease != NULL; lease = lease->next)
+    for (struct list_node *node = key->leases.first; node != NULL; node = node->next) {
+        const struct store_lease *lease = store_lease_of(node);
         if (lease->state == STORE_LEASE_ENDING && executor_in_trouble(lease->task, INT64_MIN))
             return true;
+    }
     return false;
 }
 
-void waiter_time_out(struct local_waiter *waiter)
+void waiter_time_out(struct executor_timer *timeout)
 {
+    struct local_waiter *waiter =
+        (struct local_waiter *)(void *)((char *)timeout - offsetof(struct local_waiter, timeout));
     struct local_key *key = waiter->key;
     const struct store_lease *lease = key->asking;
     bool served = lease != NULL && lease_fits(lease, waiter);
@@ -499,9 +493,9 @@ void waiter_time_out(struct local_waiter *waiter)
     ASSERT(waiter->state == WAITER_QUEUED);
     /* If a write in flight would be its grant, the waiter stays until the reply is due. */
     if (due_ms != NEVER && next_waiter(key, lease) == waiter) {
-        int64_t now_ms = waiter->queue->callbacks.now_ms(waiter->queue->callbacks.owner);
-        heap_set(&waiter->queue->timeouts, &waiter->timeout,
-                 (due_ms > now_ms ? due_ms : now_ms) + 1);
+        int64_t now_ms = executor_now(waiter->queue->executor);
+        executor_set_timer(waiter->queue->executor, timeout,
+                           (due_ms > now_ms ? due_ms : now_ms) + 1);
         return;
     }
     leave_queue(waiter, "not granted within the wait", store_delays(waiter));
@@ -554,8 +548,8 @@ void waiter_forget(struct local_waiter *waiter)
 void local_key_free(struct local_key *key)
 {
     key->users++;
-    for (struct store_lease *lease = key->leases, *next; lease != NULL; lease = next) {
-        next = lease->next;
+    while (key->leases.first != NULL) {
+        struct store_lease *lease = store_lease_of(key->leases.first);
         executor_forget(lease->task);
         store_lease_free(lease);
     }

@@ -137,9 +137,10 @@ struct record_cache_entry *record_cache_ref(struct record_cache *record_cache, c
     struct record_cache_entry *entry = record_cache_find(record_cache, key);
     size_t size = strlen(key) + 1;
     if (entry == NULL) {
-        entry = calloc(1, sizeof *entry + size);
+        entry = malloc(sizeof *entry + size);
         if (entry == NULL)
             return NULL;
+        memset(entry, 0, sizeof *entry);
         memcpy(entry->key, key, size);
         table_put(&record_cache->table, &entry->node, entry->key);
     }

@@ -7,6 +7,7 @@
 #ifndef LEASEHOLD_RUNTIME_RECORD_CACHE_H
 #define LEASEHOLD_RUNTIME_RECORD_CACHE_H
 
+#include "base/list.h"
 #include "runtime/table.h"
 #include "store/store.h"
 
@@ -36,8 +37,8 @@ struct record_cache_entry {
     bool listed;   /* in the LRU list … */
     size_t weight; /* … with this size in bytes */
     size_t users;
-    void *first_user; /* owned by the user of the cache */
-    bool others_wait; /* a waiter of another process was in the queue … */
+    struct list user_list; /* owned by the user of the cache */
+    bool others_wait;      /* a waiter of another process was in the queue … */
     uint16_t others_epoch;
     uint64_t others_revision; /* … at this revision; outlives the copy */
     struct saved_reply *saved_reply;

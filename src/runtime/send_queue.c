@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to the store. At most IN_FLIGHT_MAX are in flight; the others wait here, holders' first.
- * A request whose task has given it up is never sent. Replies are copied and handled in the tick.
+ * Requests to the store. They go to the driver's queue at once, which sends those of one turn
+ * together. At most IN_FLIGHT_MAX are there; the others wait here, holders' first, and are dropped
+ * if their task gives them up. Replies are copied and handled in the tick.
  */
 #include "base/check.h"
 #include "runtime/executor_internal.h"
@@ -10,34 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void sent_queue_init(struct sent_queue *queue)
+static struct sent *sent_pop(struct list *queue)
 {
-    queue->first = NULL;
-    queue->last = &queue->first;
-}
-
-void send_queue_init(struct executor *executor)
-{
-    sent_queue_init(&executor->urgent);
-    sent_queue_init(&executor->ordinary);
-    sent_queue_init(&executor->answered);
-}
-
-static void sent_queue_append(struct sent_queue *queue, struct sent *sent)
-{
-    sent->next_in_queue = NULL;
-    *queue->last = sent;
-    queue->last = &sent->next_in_queue;
-}
-
-static struct sent *sent_queue_pop(struct sent_queue *queue)
-{
-    struct sent *sent = queue->first;
-    if (sent == NULL)
-        return NULL;
-    queue->first = sent->next_in_queue;
-    if (queue->first == NULL)
-        queue->last = &queue->first;
+    struct sent *sent = LIST_ENTRY(queue->first, struct sent, in_queue);
+    if (sent != NULL)
+        list_remove(queue, &sent->in_queue);
     return sent;
 }
 
@@ -102,50 +80,19 @@ static struct sent *sent_new(struct executor *executor, struct task *task)
     return sent;
 }
 
-bool send_queue_add(struct executor *executor, struct task *task)
-{
-    bool may = is_holder_request(&task->lease) ||
-               breaker_admits(&executor->breaker, executor_now(executor));
-    struct sent *sent =
-        may && executor->sent_count < REQUESTS_MAX ? sent_new(executor, task) : NULL;
-    if (sent == NULL) {
-        executor->counts.refused++;
-        return false;
-    }
-    sent->next = executor->sents;
-    if (sent->next != NULL)
-        sent->next->before = sent;
-    executor->sents = sent;
-    executor->sent_count++;
-    sent->sibling = task->sent;
-    task->sent = sent;
-    sent_queue_append(sent->urgent ? &executor->urgent : &executor->ordinary, sent);
-    return true;
-}
-
 void send_queue_abandon(struct task *task)
 {
-    for (struct sent *sent = task->sent; sent != NULL; sent = sent->sibling)
-        sent->task = NULL;
-    task->sent = NULL;
+    for (struct list_node *node = task->sents.first; node != NULL; node = node->next)
+        LIST_ENTRY(node, struct sent, in_task)->task = NULL;
 }
 
 /* The request is answered, or was never sent. */
 void send_queue_free(struct executor *executor, struct sent *sent)
 {
-    if (sent->next != NULL)
-        sent->next->before = sent->before;
-    if (sent->before != NULL)
-        sent->before->next = sent->next;
-    else
-        executor->sents = sent->next;
+    list_remove(&executor->sents, &sent->in_all);
     executor->sent_count--;
-    if (sent->task != NULL) {
-        struct sent **at = &sent->task->sent;
-        while (*at != sent)
-            at = &(*at)->sibling;
-        *at = sent->sibling;
-    }
+    if (sent->task != NULL)
+        list_remove(&sent->task->sents, &sent->in_task);
     free(sent->saved_reply);
     free(sent);
 }
@@ -167,13 +114,42 @@ static void send_queue_on_reply(void *caller, const struct store_reply *reply)
     bool troubled = reply->result != REPLY_OK && reply->result != REPLY_CONFLICT;
     if (troubled && reply->why != NULL)
         note_trouble(executor, reply->why);
-    sent_queue_append(&executor->answered, sent);
+    list_append(&executor->answered, &sent->in_queue);
     executor_schedule(executor);
+}
+
+static void sent_submit(struct sent *sent)
+{
+    struct executor *executor = sent->executor;
+    executor->in_flight_count++;
+    executor->counts.requests++;
+    executor->callbacks.submit(executor->callbacks.owner, &sent->request, send_queue_on_reply,
+                               sent);
+}
+
+bool send_queue_add(struct executor *executor, struct task *task)
+{
+    bool may = is_holder_request(&task->lease) ||
+               breaker_admits(&executor->breaker, executor_now(executor));
+    struct sent *sent =
+        may && executor->sent_count < REQUESTS_MAX ? sent_new(executor, task) : NULL;
+    if (sent == NULL) {
+        executor->counts.refused++;
+        return false;
+    }
+    list_append(&executor->sents, &sent->in_all);
+    executor->sent_count++;
+    list_append(&task->sents, &sent->in_task);
+    if (executor->in_flight_count < IN_FLIGHT_MAX)
+        sent_submit(sent);
+    else
+        list_append(sent->urgent ? &executor->urgent : &executor->ordinary, &sent->in_queue);
+    return true;
 }
 
 struct sent *send_queue_pop_answered(struct executor *executor)
 {
-    return sent_queue_pop(&executor->answered);
+    return sent_pop(&executor->answered);
 }
 
 /* False if the task has given up this request. */
@@ -186,18 +162,15 @@ static bool is_wanted(const struct sent *sent)
 void send_queue_submit(struct executor *executor)
 {
     while (executor->in_flight_count < IN_FLIGHT_MAX) {
-        struct sent *sent = sent_queue_pop(&executor->urgent);
+        struct sent *sent = sent_pop(&executor->urgent);
         if (sent == NULL)
-            sent = sent_queue_pop(&executor->ordinary);
+            sent = sent_pop(&executor->ordinary);
         if (sent == NULL)
             return;
         if (!is_wanted(sent)) {
             send_queue_free(executor, sent);
             continue;
         }
-        executor->in_flight_count++;
-        executor->counts.requests++;
-        executor->callbacks.submit(executor->callbacks.owner, &sent->request, send_queue_on_reply,
-                                   sent);
+        sent_submit(sent);
     }
 }

@@ -19,6 +19,8 @@ enum {
     TRACE_SIZE = 256
 };
 
+static void task_run_commands(struct inbox_item *item);
+
 /* Unique among all processes, as sessions are. */
 static void make_request_id(struct executor *executor, char out[REQUEST_ID_SIZE])
 {
@@ -27,37 +29,6 @@ static void make_request_id(struct executor *executor, char out[REQUEST_ID_SIZE]
     text_add_hex(&text, executor->callbacks.session);
     text_add(&text, "-");
     text_add_u64(&text, executor->number);
-}
-
-static void link_task(struct executor *executor, struct task *task)
-{
-    struct task *first_of_key = task->entry->first_user;
-    task->next = executor->tasks;
-    if (task->next != NULL)
-        task->next->before = task;
-    executor->tasks = task;
-    task->next_of_key = first_of_key;
-    if (first_of_key != NULL)
-        first_of_key->before_of_key = task;
-    task->entry->first_user = task;
-    executor->counts.tasks++;
-}
-
-static void unlink_task(struct executor *executor, struct task *task)
-{
-    if (task->next != NULL)
-        task->next->before = task->before;
-    if (task->before != NULL)
-        task->before->next = task->next;
-    else
-        executor->tasks = task->next;
-    if (task->next_of_key != NULL)
-        task->next_of_key->before_of_key = task->before_of_key;
-    if (task->before_of_key != NULL)
-        task->before_of_key->next_of_key = task->next_of_key;
-    else
-        task->entry->first_user = task->next_of_key;
-    executor->counts.tasks--;
 }
 
 struct task *task_new(struct executor *executor, const struct lease_options *options,
@@ -76,13 +47,14 @@ struct task *task_new(struct executor *executor, const struct lease_options *opt
         make_request_id(executor, made_id);
         filled.request.request = made_id;
     }
-    struct task *task = calloc(1, sizeof *task + lease_options_size(&filled));
+    struct task *task = malloc(sizeof *task + lease_options_size(&filled));
     struct record_cache_entry *entry =
         task != NULL ? record_cache_ref(&executor->record_cache, filled.request.key) : NULL;
     if (entry == NULL) {
         free(task);
         return NULL;
     }
+    memset(task, 0, sizeof *task);
     task->magic = TASK_MAGIC;
     task->executor = executor;
     task->caller = *caller;
@@ -93,47 +65,26 @@ struct task *task_new(struct executor *executor, const struct lease_options *opt
     lease_options_copy(&task->options, &filled, entry->key, task->storage);
     lease_init(&task->lease, &task->options, /* observations= */ NULL,
                random_next(&executor->random));
-    link_task(executor, task);
+    task->item.run = task_run_commands;
+    list_prepend(&executor->tasks, &task->in_all);
+    list_prepend(&entry->user_list, &task->in_key);
+    executor->counts.tasks++;
     return task;
 }
 
 static void task_clear_commands(struct executor *executor, struct task *task)
 {
-    if (task->commands == 0)
-        return;
-    if (task->next_ready != NULL)
-        task->next_ready->before_ready = task->before_ready;
-    else
-        executor->last_ready = task->before_ready;
-    if (task->before_ready != NULL)
-        task->before_ready->next_ready = task->next_ready;
-    else
-        executor->first_ready = task->next_ready;
-    task->next_ready = task->before_ready = NULL;
+    if (task->commands != 0)
+        inbox_remove(&executor->inbox.commands, &task->item);
     task->commands = 0;
-    executor->ready_count--;
-}
-
-unsigned task_take_commands(struct task *task)
-{
-    unsigned commands = task->commands;
-    task_clear_commands(task->executor, task);
-    return commands;
 }
 
 void task_queue_command(struct task *task, enum task_command command)
 {
     struct executor *executor = task->executor;
     ASSERT(task->magic == TASK_MAGIC && !task->forgotten);
-    if (task->commands == 0) {
-        task->before_ready = executor->last_ready;
-        if (executor->last_ready != NULL)
-            executor->last_ready->next_ready = task;
-        else
-            executor->first_ready = task;
-        executor->last_ready = task;
-        executor->ready_count++;
-    }
+    if (task->commands == 0)
+        inbox_add(&executor->inbox.commands, &task->item);
     task->commands |= (unsigned)command;
     executor_schedule(executor);
 }
@@ -150,7 +101,9 @@ void task_free(struct task *task)
     heap_set(&executor->deadlines, &task->deadline, HEAP_NEVER);
     heap_set(&executor->wakes, &task->wake, HEAP_NEVER);
     send_queue_abandon(task);
-    unlink_task(executor, task);
+    list_remove(&executor->tasks, &task->in_all);
+    list_remove(&task->entry->user_list, &task->in_key);
+    executor->counts.tasks--;
     record_cache_unref(&executor->record_cache, task->entry);
     task->magic = 0;
     free(task);
@@ -248,19 +201,20 @@ static void task_notify_caller(struct task *task, const struct task_news *news)
     executor->notifying = task;
     task->caller.notify(task->caller.owner, task, news);
     executor->notifying = NULL;
+    executor_read_clock(executor);
 }
 
-static void task_report(struct task *task, enum task_event kind, const struct event *event)
+static void task_report(struct task *task, enum lease_notify notify, const struct event *event)
 {
     struct executor *executor = task->executor;
     const struct lease_output *out = &executor->output;
     const struct store_facts *facts = &task->options.store;
-    struct task_news news = {.event = kind,
+    struct task_news news = {.notify = notify,
                              .outcome = out->outcome,
                              .why = out->why,
                              .trouble = executor->trouble[0] != '\0' ? executor->trouble : NULL,
                              .token = task->lease.token,
-                             .took_over = kind == TASK_HELD && task->took_over,
+                             .took_over = notify == NOTIFY_HELD && task->took_over,
                              .deadline_ms = task->lease.deadline_ms,
                              .kill_at_ms = task->lease.kill_at_ms};
     if (event->known) {
@@ -282,17 +236,11 @@ static bool task_report_step(struct task *task, const struct lease *before,
     struct executor *executor = task->executor;
     bool renewed = is_holding(before) && is_holding(&task->lease) &&
                    before->deadline_ms != task->lease.deadline_ms;
-    static const enum task_event kinds[] = {[NOTIFY_WAITING] = TASK_WAITING,
-                                            [NOTIFY_HELD] = TASK_HELD,
-                                            [NOTIFY_LOST] = TASK_LOST,
-                                            [NOTIFY_ENDED] = TASK_ENDED};
-    enum lease_notify notify = executor->output.notify;
+    enum lease_notify notify = renewed ? NOTIFY_RENEWED : executor->output.notify;
     executor->counts.renewals += renewed ? 1 : 0;
-    executor->counts.lost += notify == NOTIFY_LOST ? 1 : 0;
-    if (renewed)
-        task_report(task, TASK_RENEWED, event);
-    else if (notify != NOTIFY_NONE)
-        task_report(task, kinds[notify], event);
+    executor->counts.lost += executor->output.notify == NOTIFY_LOST ? 1 : 0;
+    if (notify != NOTIFY_NONE)
+        task_report(task, notify, event);
     if (task->lease.state != LEASE_ENDED && !task->forgotten)
         return true;
     task_free(task);
@@ -396,9 +344,27 @@ void task_step(struct task *task, struct event *event, const struct saved_reply 
         task->lease.unsure = unsure;
 }
 
-void task_end_unstarted(struct task *task)
+/* The caller released before anything was sent. */
+static void task_end_unstarted(struct task *task)
 {
-    struct task_news news = {.event = TASK_ENDED, .outcome = OUTCOME_BUSY, .why = "cancelled"};
+    struct task_news news = {.notify = NOTIFY_ENDED, .outcome = OUTCOME_BUSY, .why = "cancelled"};
     task_notify_caller(task, &news);
     task_free(task);
+}
+
+static void task_run_commands(struct inbox_item *item)
+{
+    struct task *task = LIST_ENTRY(&item->node, struct task, item.node);
+    unsigned commands = task->commands;
+    task->commands = 0;
+    bool starts = (commands & COMMAND_START) != 0, releases = (commands & COMMAND_RELEASE) != 0;
+    if (starts && releases)
+        task_end_unstarted(task);
+    else if (starts)
+        task_step(task, &(struct event){.kind = EVENT_START}, /* saved_reply= */ NULL);
+    else if (releases)
+        task_step(task, &(struct event){.kind = EVENT_RELEASE}, /* saved_reply= */ NULL);
+    else
+        task_step(task, &(struct event){.kind = EVENT_NOTICE},
+                  (commands & COMMAND_NOTIFY) != 0 ? NULL : task->entry->saved_reply);
 }

@@ -162,7 +162,9 @@ struct store_driver {
     /* The shortest TTL that can be renewed in time here; callers refuse shorter ones. 0: no
      * minimum. */
     int64_t ttl_least_ms;
-    bool waits; /* a step may wait for a disk or for other processes (see store_thread.h) */
+    /* A step may wait for a disk or for other processes (see store_thread.h). submit() may be
+     * called while a step runs in another thread, and never waits. */
+    bool waits;
     int (*fd)(void *state); /* readable when a step would deliver something */
     /* STORE_SESSIONS: a new descriptor, owned by the caller, for a command to inherit. The session
      * stays alive while any process has it open. NULL: not supported; −1: it failed. */

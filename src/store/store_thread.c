@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See store_thread.h. Two queues under one mutex: requests for the thread, and reports from it.
- * Once the thread runs, only it may touch the store.
+ * See store_thread.h. Requests go to the driver's own queue at once, and the thread steps the
+ * driver. Its replies are copied into reports, which the caller takes from a list under the mutex.
  */
 #include "store/store_thread.h"
 
 #include "base/check.h"
+#include "base/list.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -18,22 +20,21 @@
 
 enum { STORE_THREAD_MAGIC = 0xbe51de, REQUESTS_MAX = 1024, UNDELIVERED_MAX = 4096 };
 
-/* A request, until its last reply is delivered. */
-struct submission {
-    struct submission *next, *before;
-    struct store_thread *thread;
-    struct store_request request;
-    store_done *done;
-    void *caller;
-    struct thread_report *spare; /* reports that memory ran out */
-};
-
 /* A reply with copies of all it points to; or a notification, which has no submission. */
 struct thread_report {
-    struct thread_report *next;
+    struct list_node node;
     struct submission *submission;
     struct store_reply reply;
-    char bytes[];
+};
+
+/* A request, until its last reply is delivered. */
+struct submission {
+    struct list_node node;
+    struct store_thread *thread;
+    store_done *done;
+    void *caller;
+    atomic_bool lacks_memory; /* the report below is in use */
+    struct thread_report spare;
 };
 
 struct store_thread {
@@ -42,14 +43,13 @@ struct store_thread {
     void *state;
     struct store_callbacks callbacks; /* the caller's */
     pthread_t handle;
-    pthread_mutex_t mutex;
-    pthread_cond_t drained;
     int work_fd, caller_fd; /* eventfds: to the thread, to the caller */
+    atomic_size_t waiting;  /* submitted since the last step began */
+    pthread_mutex_t mutex;  /* protects what follows */
+    pthread_cond_t drained;
     bool ending;
-    size_t submission_count, undelivered;
-    struct submission *submissions[REQUESTS_MAX]; /* not yet taken by the thread */
-    struct submission *all;
-    struct thread_report *first, **last;
+    size_t undelivered;
+    struct list submissions, reports;
 };
 
 static void eventfd_signal(int fd)
@@ -66,32 +66,13 @@ static void eventfd_drain(int fd)
     }
 }
 
-static void submission_free(struct submission *submission)
-{
-    free(submission->spare);
-    free(submission);
-}
-
-/* Under the mutex. */
-static void submission_remove(struct store_thread *thread, struct submission *submission)
-{
-    if (submission->next != NULL)
-        submission->next->before = submission->before;
-    if (submission->before != NULL)
-        submission->before->next = submission->next;
-    else
-        thread->all = submission->next;
-    submission_free(submission);
-}
-
 /* In the thread. A caller that takes no replies blocks the store, so that memory stays bounded. */
 static void store_thread_report(struct store_thread *thread, struct thread_report *report)
 {
     (void)pthread_mutex_lock(&thread->mutex);
     while (thread->undelivered >= UNDELIVERED_MAX && !thread->ending)
         (void)pthread_cond_wait(&thread->drained, &thread->mutex);
-    *thread->last = report;
-    thread->last = &report->next;
+    list_append(&thread->reports, &report->node);
     if (thread->undelivered++ == 0)
         eventfd_signal(thread->caller_fd);
     (void)pthread_mutex_unlock(&thread->mutex);
@@ -118,8 +99,7 @@ static struct thread_report *thread_report_copy(const struct store_reply *reply)
         malloc(sizeof *report + key + why + dead + ended + length + 5 * sizeof(uint64_t));
     if (report == NULL)
         return NULL;
-    char *at = report->bytes;
-    report->next = NULL;
+    char *at = (char *)(report + 1);
     report->submission = NULL;
     report->reply = *reply;
     report->reply.dead_sessions = copy_field(&at, reply->dead_sessions, dead);
@@ -137,13 +117,11 @@ static void on_store_reply(void *caller, const struct store_reply *reply)
 {
     struct submission *submission = caller;
     struct thread_report *report = thread_report_copy(reply);
-    if (submission->spare == NULL) /* list, watch: for the next reply */
-        submission->spare = thread_report_copy(&out_of_memory);
-    if (report == NULL && submission->spare == NULL)
-        return; /* out of memory was reported already */
     if (report == NULL) {
-        report = submission->spare;
-        submission->spare = NULL;
+        if (atomic_exchange(&submission->lacks_memory, true))
+            return; /* list, watch: out of memory was reported already */
+        report = &submission->spare;
+        report->reply = out_of_memory;
         report->reply.more = reply->more;
     }
     report->submission = submission;
@@ -165,22 +143,17 @@ static void *store_thread_main(void *argument)
     const struct store_driver *driver = thread->driver;
     struct pollfd waits[2] = {{.fd = thread->work_fd, .events = POLLIN},
                               {.fd = -1, .events = POLLIN}};
-    struct submission *submissions[REQUESTS_MAX];
     if (driver->fd != NULL)
         waits[1].fd = driver->fd(thread->state);
     for (;;) {
         (void)poll(waits, 2, /* timeout= */ -1);
         eventfd_drain(thread->work_fd);
+        atomic_store(&thread->waiting, 0); /* before the step takes them */
         (void)pthread_mutex_lock(&thread->mutex);
-        size_t count = thread->submission_count;
         bool ending = thread->ending;
-        memcpy(submissions, thread->submissions, count * sizeof(struct submission *));
-        thread->submission_count = 0;
         (void)pthread_mutex_unlock(&thread->mutex);
         if (ending)
             return NULL;
-        for (size_t i = 0; i < count; i++)
-            driver->submit(thread->state, &submissions[i]->request, on_store_reply, submissions[i]);
         if (driver->step != NULL)
             driver->step(thread->state);
     }
@@ -224,8 +197,7 @@ struct store_thread *store_thread_new(const struct store_driver *driver, const c
                                     .state = malloc(driver->state_size),
                                     .callbacks = *callbacks,
                                     .work_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-                                    .caller_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-                                    .last = &thread->first};
+                                    .caller_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     (void)pthread_mutex_init(&thread->mutex, NULL);
     (void)pthread_cond_init(&thread->drained, NULL);
     if (thread->state == NULL || thread->work_fd < 0 || thread->caller_fd < 0)
@@ -238,6 +210,25 @@ struct store_thread *store_thread_new(const struct store_driver *driver, const c
     }
     store_thread_destroy(thread);
     return NULL;
+}
+
+/* With the submissions whose last reply they are. */
+static void free_reports(struct store_thread *thread, struct list *reports)
+{
+    for (struct list_node *node = reports->first, *next; node != NULL; node = next) {
+        struct thread_report *report = LIST_ENTRY(node, struct thread_report, node);
+        struct submission *submission = report->submission;
+        bool last = submission != NULL && !report->reply.more;
+        next = node->next;
+        if (submission != NULL && report == &submission->spare)
+            atomic_store(&submission->lacks_memory, false);
+        else
+            free(report);
+        if (last) {
+            list_remove(&thread->submissions, &submission->node);
+            free(submission);
+        }
+    }
 }
 
 void store_thread_free(struct store_thread **thread_pointer)
@@ -253,15 +244,12 @@ void store_thread_free(struct store_thread **thread_pointer)
     eventfd_signal(thread->work_fd);
     (void)pthread_join(thread->handle, NULL);
     thread->driver->close(thread->state);
-    while (thread->first != NULL) {
-        struct thread_report *report = thread->first;
-        thread->first = report->next;
-        free(report);
-    }
-    while (thread->all != NULL) {
-        struct submission *submission = thread->all;
-        thread->all = submission->next;
-        submission_free(submission);
+    free_reports(thread, &thread->reports);
+    while (thread->submissions.first != NULL) {
+        struct submission *submission =
+            LIST_ENTRY(thread->submissions.first, struct submission, node);
+        list_remove(&thread->submissions, &submission->node);
+        free(submission);
     }
     thread->magic = 0;
     store_thread_destroy(thread);
@@ -272,34 +260,25 @@ void store_thread_submit(struct store_thread *thread, const struct store_request
                          store_done *done, void *caller)
 {
     ASSERT(thread->magic == STORE_THREAD_MAGIC);
-    struct submission *submission = malloc(sizeof *submission);
-    struct thread_report *spare = thread_report_copy(&out_of_memory);
-    bool taken = false;
-    (void)pthread_mutex_lock(&thread->mutex);
-    if (submission != NULL && spare != NULL && thread->submission_count < REQUESTS_MAX) {
-        *submission = (struct submission){.next = thread->all,
-                                          .thread = thread,
-                                          .request = *request,
-                                          .done = done,
-                                          .caller = caller,
-                                          .spare = spare};
-        if (thread->all != NULL)
-            thread->all->before = submission;
-        thread->all = submission;
-        thread->submissions[thread->submission_count] = submission;
-        taken = true;
-        if (thread->submission_count++ == 0)
-            eventfd_signal(thread->work_fd);
-    }
-    (void)pthread_mutex_unlock(&thread->mutex);
-    if (taken)
+    bool full = atomic_load(&thread->waiting) >= REQUESTS_MAX;
+    struct submission *submission = full ? NULL : malloc(sizeof *submission);
+    if (submission == NULL) {
+        done(caller, &(struct store_reply){.result = REPLY_TROUBLE,
+                                           .now_ms = TIME_UNKNOWN,
+                                           .why = "too many requests at once, or out of memory"});
         return;
-    struct store_reply reply = {.result = REPLY_TROUBLE,
-                                .now_ms = TIME_UNKNOWN,
-                                .why = "too many requests at once, or out of memory"};
-    free(spare);
-    free(submission);
-    done(caller, &reply);
+    }
+    submission->thread = thread;
+    submission->done = done;
+    submission->caller = caller;
+    atomic_init(&submission->lacks_memory, false);
+    (void)pthread_mutex_lock(&thread->mutex);
+    list_append(&thread->submissions, &submission->node);
+    (void)pthread_mutex_unlock(&thread->mutex);
+    thread->driver->submit(thread->state, request, on_store_reply, submission);
+    /* Counted after it is in the driver's queue, so that the step that it wakes finds it. */
+    if (atomic_fetch_add(&thread->waiting, 1) == 0)
+        eventfd_signal(thread->work_fd);
 }
 
 int store_thread_fd(const struct store_thread *thread)
@@ -316,26 +295,22 @@ void store_thread_step(struct store_thread *thread)
 {
     ASSERT(thread->magic == STORE_THREAD_MAGIC);
     (void)pthread_mutex_lock(&thread->mutex);
-    struct thread_report *report = thread->first, *next;
-    thread->first = NULL;
-    thread->last = &thread->first;
+    struct list reports = thread->reports;
+    thread->reports = (struct list){0};
     thread->undelivered = 0;
     eventfd_drain(thread->caller_fd);
     (void)pthread_cond_signal(&thread->drained);
     (void)pthread_mutex_unlock(&thread->mutex);
-    for (; report != NULL; report = next) {
-        next = report->next;
-        struct submission *submission = report->submission;
+    for (struct list_node *node = reports.first; node != NULL; node = node->next) {
+        const struct thread_report *report = LIST_ENTRY(node, struct thread_report, node);
+        const struct submission *submission = report->submission;
         if (submission != NULL)
             submission->done(submission->caller, &report->reply);
         else if (thread->callbacks.notice != NULL)
             thread->callbacks.notice(thread->callbacks.owner, report->reply.key,
                                      report->reply.present ? &report->reply : NULL);
-        if (submission != NULL && !report->reply.more) {
-            (void)pthread_mutex_lock(&thread->mutex);
-            submission_remove(thread, submission);
-            (void)pthread_mutex_unlock(&thread->mutex);
-        }
-        free(report);
     }
+    (void)pthread_mutex_lock(&thread->mutex);
+    free_reports(thread, &reports);
+    (void)pthread_mutex_unlock(&thread->mutex);
 }

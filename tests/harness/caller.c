@@ -35,15 +35,15 @@ bool actor_same_process(const struct actor *a, const struct actor *b)
 
 static void say(struct world *world, const struct actor *actor, const struct task_news *news)
 {
-    static const char *const texts[] = {[TASK_WAITING] = "is told to wait",
-                                        [TASK_HELD] = "is told held",
-                                        [TASK_RENEWED] = "is told renewed",
-                                        [TASK_LOST] = "is told lost",
-                                        [TASK_ENDED] = "is told the end"};
+    static const char *const texts[] = {[NOTIFY_WAITING] = "is told to wait",
+                                        [NOTIFY_HELD] = "is told held",
+                                        [NOTIFY_RENEWED] = "is told renewed",
+                                        [NOTIFY_LOST] = "is told lost",
+                                        [NOTIFY_ENDED] = "is told the end"};
     char line[128];
-    const char *outcome = news->event == TASK_ENDED ? outcome_name(news->outcome) : "";
+    const char *outcome = news->notify == NOTIFY_ENDED ? outcome_name(news->outcome) : "";
     (void)snprintf(line, sizeof line, "%s %s: %s %s (token %" PRIu64 ")",
-                   world->keys[actor->key].key, texts[news->event], outcome,
+                   world->keys[actor->key].key, texts[news->notify], outcome,
                    news->why != NULL ? news->why : "", news->token);
     world_say(world, actor->name, line);
 }
@@ -75,31 +75,33 @@ static void notify(void *owner, struct local_waiter *claim, const struct task_ne
     struct world *world = actor->caller.world;
     (void)claim;
     say(world, actor, news);
-    if (news->event == TASK_HELD || news->event == TASK_RENEWED) {
+    if (news->notify == NOTIFY_HELD || news->notify == NOTIFY_RENEWED) {
         actor->lease.deadline_ms = news->deadline_ms;
         actor->lease.kill_at_ms = news->kill_at_ms;
     }
-    switch (news->event) {
-    case TASK_WAITING:
+    switch (news->notify) {
+    case NOTIFY_WAITING:
         world->counts->local_waits++;
         tell_script(world, actor, NOTIFY_WAITING, news);
         return;
-    case TASK_HELD:
+    case NOTIFY_HELD:
         hold(world, actor, news);
         return;
-    case TASK_RENEWED:
+    case NOTIFY_RENEWED:
         oracle_caller_renewed(world, actor, news);
         return;
-    case TASK_LOST:
+    case NOTIFY_LOST:
         actor->lost = true;
         tell_script(world, actor, NOTIFY_LOST, news);
         return;
-    case TASK_ENDED:
+    case NOTIFY_ENDED:
         oracle_caller_ended(world, actor, news);
         oracle_once_ended(world, actor, news->outcome);
         actor->caller.claim = NULL;
         actor->inside = actor->busy = actor->caller.waiting = false;
         tell_script(world, actor, NOTIFY_ENDED, news);
+        return;
+    case NOTIFY_NONE:
         return;
     }
 }
@@ -108,7 +110,7 @@ static void operation_told(void *owner, struct task *task, const struct task_new
 {
     struct actor *actor = owner;
     (void)task;
-    if (news->event != TASK_ENDED)
+    if (news->notify != NOTIFY_ENDED)
         return;
     actor->busy = false;
     oracle_once_ended(actor->caller.world, actor, news->outcome);

@@ -377,6 +377,7 @@ void oracle_told(struct world *world, struct actor *actor, const struct lease_ou
         if (out->outcome == OUTCOME_OK)
             oracle_once_told(world, actor);
         return;
+    case NOTIFY_RENEWED:
     case NOTIFY_NONE:
         return;
     }

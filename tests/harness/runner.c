@@ -128,9 +128,9 @@ static void notify(void *owner, struct task *task, const struct task_news *news)
 {
     struct runner *runner = owner;
     (void)task;
-    if (news->event == TASK_ENDED)
+    if (news->notify == NOTIFY_ENDED)
         runner->task = NULL;
-    if (news->event != TASK_RENEWED)
+    if (news->notify != NOTIFY_RENEWED)
         actor_report(runner->world, runner->actor);
 }
 
@@ -173,10 +173,7 @@ void runner_tick(struct actor *actor)
     if (runner == NULL || runner->ticking) /* a callback may start a request */
         return;
     runner->ticking = true;
-    if (runner->queue != NULL)
-        local_queue_tick(runner->queue);
-    else
-        executor_tick(runner->executor);
+    executor_tick(runner->executor);
     runner->ticking = false;
     if (runner->queue != NULL)
         oracle_process(runner->world, actor);

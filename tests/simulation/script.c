@@ -170,6 +170,7 @@ static void notify(struct world *world, struct actor *actor, const struct lease_
     case NOTIFY_ENDED:
         plan(world, actor, between(world, 0, life->brisk ? 20 : 300), NEXT);
         return;
+    case NOTIFY_RENEWED:
     case NOTIFY_NONE:
         return;
     }

@@ -53,7 +53,7 @@ static void offer_to_us(struct caller *a, struct caller *b, struct kept *out)
     us->takes_notices = false;
     acquire(them, a, /* waits= */ false);
     acquire(us, b, /* waits= */ true);
-    assert_told(b, TASK_WAITING);
+    assert_told(b, NOTIFY_WAITING);
     let_go(a);
     tick(them);
     assert_ended(a, OUTCOME_OK);
@@ -74,7 +74,7 @@ static void a_notice_with_the_record_saves_a_read(void **state)
     struct kept kept;
     offer_to_us(&a, &b, &kept);
     notice(&kept);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
     assert_int_equal(us->submitted, 1);
     assert_int_equal(us->reads, 0);
     assert_true(b.token == token_in_store("k") && b.token > a.token);
@@ -93,7 +93,7 @@ static void the_deadline_begins_with_the_acceptance(void **state)
     now_ms += 40;
     assert_true(answer_kept(us));
     tick(us);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
     assert_int_equal(b.deadline_ms, START_MS + 300 + 6000);
 }
 
@@ -111,11 +111,11 @@ static void a_notice_that_comes_twice_is_taken_once(void **state)
     us->reply_mode = ANSWERS_AT_ONCE;
     assert_true(answer_kept(us));
     tick(us);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
     uint64_t revision = known_revision();
     notice(&kept); /* of the grant that we have accepted by now */
     assert_int_equal(us->submitted, 0);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
     assert_true(known_revision() == revision);
 }
 
@@ -128,15 +128,15 @@ static void an_old_offer_is_a_conflict_and_no_grant(void **state)
     offer_to_us(&a, &b, &kept);
     acquire(them, &a, /* waits= */ true); /* in the queue behind us */
     run_until(START_MS + 4000);           /* and passes the offer on, to itself */
-    assert_told(&a, TASK_HELD);
+    assert_told(&a, NOTIFY_HELD);
     notice(&kept);
-    assert_told(&b, TASK_WAITING);
+    assert_told(&b, NOTIFY_WAITING);
     assert_true(token_in_store("k") == a.token);
     let_go(&a);
     tick(them);
     keep_what_stands(&kept);
     notice(&kept);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
     assert_true(b.token > a.token);
 }
 
@@ -158,7 +158,7 @@ static void a_notice_after_the_end_causes_a_read(void **state)
     us->reply_mode = ANSWERS_AT_ONCE;
     assert_true(answer_kept(us));
     run_until(now_ms + 10);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
     assert_true(b.token == token_in_store("k") && b.token > a.token);
 }
 
@@ -171,7 +171,7 @@ static void an_unreadable_notice_causes_a_read(void **state)
     kept.bytes[0] = '?';
     notice(&kept);
     run_until(now_ms + 10);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
     assert_int_equal(us->reads, 1);
 }
 

@@ -26,12 +26,12 @@ static void a_lease_from_start_to_end(void **state)
     (void)state;
     struct caller a = {0};
     acquire(us, &a, "k", /* waits= */ false);
-    assert_told(&a, TASK_HELD);
+    assert_told(&a, NOTIFY_HELD);
     assert_true(a.token == token_in_store("k") && a.token != 0);
     assert_int_equal(a.deadline_ms, START_MS + 6000);
     assert_true(executor_holds(a.task));
     run_until(START_MS + 30000);
-    assert_told(&a, TASK_HELD);
+    assert_told(&a, NOTIFY_HELD);
     assert_in_range(a.renewed, 9, 12);
     assert_true(a.deadline_ms > now_ms + 2500);
     let_go(&a);
@@ -58,7 +58,7 @@ static void nothing_is_told_but_in_a_tick(void **state)
     assert_told(&a, -1);
     assert_int_equal(us->wake_at_ms, now_ms);
     tick(us);
-    assert_told(&a, TASK_HELD);
+    assert_told(&a, NOTIFY_HELD);
 }
 
 static void a_try_reports_the_holder(void **state)
@@ -77,12 +77,12 @@ static void a_waiter_is_woken(void **state)
     struct caller a = {0}, b = {0};
     acquire(them, &a, "k", /* waits= */ false);
     acquire(us, &b, "k", /* waits= */ true);
-    assert_told(&b, TASK_WAITING);
+    assert_told(&b, NOTIFY_WAITING);
     run_until(START_MS + 1000);
     let_go(&a);
     run_until(START_MS + 1001);
     assert_ended(&a, OUTCOME_OK);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
     assert_true(b.token > a.token);
 }
 
@@ -94,12 +94,12 @@ static void our_own_write_wakes_us(void **state)
     us->takes_notices = false;
     acquire(us, &a, "k", /* waits= */ false);
     acquire(us, &b, "k", /* waits= */ true);
-    assert_told(&b, TASK_WAITING);
+    assert_told(&b, NOTIFY_WAITING);
     us->submitted = 0;
     let_go(&a);
     tick(us);
     assert_ended(&a, OUTCOME_OK);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
     assert_in_range(us->submitted, 2, 3);
     assert_int_equal(b.renewed, 0);
 }
@@ -113,9 +113,9 @@ static void a_lost_notice_costs_a_look(void **state)
     acquire(us, &b, "k", /* waits= */ true);
     let_go(&a);
     run_until(START_MS + 100);
-    assert_told(&b, TASK_WAITING);
+    assert_told(&b, NOTIFY_WAITING);
     run_until(START_MS + 7000);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
 }
 
 static void a_lease_begins_with_what_was_last_heard(void **state)
@@ -130,7 +130,7 @@ static void a_lease_begins_with_what_was_last_heard(void **state)
     assert_ended(&b, OUTCOME_BUSY);
     us->submitted = 0;
     acquire(us, &b, "k", /* waits= */ true);
-    assert_told(&b, TASK_WAITING);
+    assert_told(&b, NOTIFY_WAITING);
     assert_int_equal(us->submitted, 1);
     struct stamp at;
     const struct record *known = executor_cached_record(us->executor, "k", &at);
@@ -161,7 +161,7 @@ static void requests_of_one_turn_travel_together(void **state)
     (void)answer_kept(us);
     tick(us);
     for (size_t i = 0; i < MANY; i++)
-        assert_told(&callers[i], TASK_HELD);
+        assert_told(&callers[i], NOTIFY_HELD);
 }
 
 static void renewals_are_spread_and_batched(void **state)
@@ -176,7 +176,7 @@ static void renewals_are_spread_and_batched(void **state)
     assert_in_range(us->ticks, 10, 22);
     run_until(START_MS + 90000);
     for (size_t i = 0; i < MANY; i++) {
-        assert_told(&callers[i], TASK_HELD);
+        assert_told(&callers[i], NOTIFY_HELD);
         assert_true(executor_holds(callers[i].task));
     }
 }
@@ -188,7 +188,7 @@ static void many_short_leases_live_on(void **state)
     tick(us);
     run_until(START_MS + 10000);
     for (size_t i = 0; i < MANY; i++)
-        assert_true(callers[i].notify == TASK_HELD && executor_holds(callers[i].task));
+        assert_true(callers[i].notify == NOTIFY_HELD && executor_holds(callers[i].task));
     assert_int_equal(executor_counts(us->executor).lost, 0);
     for (size_t i = 0; i < MANY; i++)
         let_go(&callers[i]);
@@ -232,7 +232,7 @@ static void a_break_reaches_the_holder(void **state)
     tick(them);
     assert_ended(&b, OUTCOME_OK);
     run_until(START_MS + 1);
-    assert_told(&a, TASK_LOST);
+    assert_told(&a, NOTIFY_LOST);
     assert_string_equal(a.why, "broken by an operator");
     assert_in_range(a.kill_at_ms, now_ms, now_ms + 5000);
     let_go(&a);
@@ -279,13 +279,13 @@ static void a_watch_event_alone_costs_nothing(void **state)
     us->site.submit(us, &read, keep_answer, &watched);
     executor_on_change(them->executor, &watched.reply);
     run_until(now_ms + 10);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
 }
 
 static void start_again(struct caller *caller, const struct task_news *news)
 {
     struct lease_options options = options_for("k", /* waits= */ false);
-    if (news->event != TASK_ENDED)
+    if (news->notify != NOTIFY_ENDED)
         return;
     caller->then = NULL;
     start(caller->process, &callers[1], "again", &options);
@@ -300,12 +300,12 @@ static void callers_may_ask_anew_while_they_are_told(void **state)
     let_go(&a);
     tick(us);
     assert_ended(&a, OUTCOME_OK);
-    assert_told(&callers[1], TASK_HELD);
+    assert_told(&callers[1], NOTIFY_HELD);
 }
 
 static void forget_oneself(struct caller *caller, const struct task_news *news)
 {
-    if (news->event != TASK_HELD)
+    if (news->notify != NOTIFY_HELD)
         return;
     executor_forget(caller->task);
     caller->task = NULL;
@@ -316,7 +316,7 @@ static void a_forgotten_lease_stays_in_the_store(void **state)
     (void)state;
     struct caller a = {.then = forget_oneself};
     acquire(us, &a, "k", /* waits= */ false);
-    assert_told(&a, TASK_HELD);
+    assert_told(&a, NOTIFY_HELD);
     assert_int_equal(executor_counts(us->executor).tasks, 0);
     assert_true(token_in_store("k") == a.token);
 }
@@ -335,7 +335,7 @@ static void meta_and_words_are_copied(void **state)
     memset(&meta, 'x', sizeof meta);
     memset(holder, 'x', sizeof holder);
     tick(us);
-    assert_told(&a, TASK_HELD);
+    assert_told(&a, NOTIFY_HELD);
     struct lease_options look = operation_options(VERB_QUERY, "k", /* token= */ 0);
     start(them, &b, "look", &look);
     tick(them);

@@ -38,10 +38,10 @@ static void lost_is_told_in_time_when_the_store_never_answers(void **state)
     us->reply_mode = ANSWERS_NEVER;
     run_until(START_MS + 5999);
     for (size_t i = 0; i < MANY; i++)
-        assert_true(callers[i].notify == TASK_HELD && executor_holds(callers[i].task));
+        assert_true(callers[i].notify == NOTIFY_HELD && executor_holds(callers[i].task));
     run_until(START_MS + 6000);
     for (size_t i = 0; i < MANY; i++) {
-        assert_told(&callers[i], TASK_LOST);
+        assert_told(&callers[i], NOTIFY_LOST);
         assert_int_equal(callers[i].told_at_ms, START_MS + 6000);
         assert_false(executor_holds(callers[i].task));
     }
@@ -61,7 +61,7 @@ static void deadlines_come_first(void **state)
     now_ms = START_MS + 6000;
     assert_true(answer_kept(us));
     tick(us);
-    assert_told(&a, TASK_LOST);
+    assert_told(&a, NOTIFY_LOST);
     assert_int_equal(a.renewed, 0);
     assert_told(&b, -1);
 }
@@ -82,8 +82,8 @@ static void a_loss_is_told_before_anything_else(void **state)
     let_go(&c);
     now_ms = START_MS + 6000;
     tick(us);
-    assert_told(&a, TASK_LOST);
-    assert_told(&b, TASK_HELD);
+    assert_told(&a, NOTIFY_LOST);
+    assert_told(&b, NOTIFY_HELD);
     assert_ended(&c, OUTCOME_BUSY);
     assert_true(a.told_as < b.told_as && a.told_as < c.told_as);
 }
@@ -98,7 +98,7 @@ static void a_renewal_in_time_is_believed_after_a_stop(void **state)
     assert_true(answer_kept(us));
     now_ms = START_MS + 5999; /* late, but not too late: the reply counts, not its timer */
     tick(us);
-    assert_told(&a, TASK_HELD);
+    assert_told(&a, NOTIFY_HELD);
     assert_int_equal(a.renewed, 1);
 }
 
@@ -124,7 +124,7 @@ static void trouble_is_retried_and_its_words_are_told(void **state)
     assert_in_range(us->submitted, 2, 3);
     us->reply_mode = ANSWERS_AT_ONCE;
     run_until(START_MS + 1000);
-    assert_told(&a, TASK_HELD);
+    assert_told(&a, NOTIFY_HELD);
 }
 
 static void open_breaker(void)
@@ -173,7 +173,7 @@ static void an_open_breaker_answers_at_once_who_does_not_wait(void **state)
     assert_int_equal(executor_retry_after(us->executor), 1000);
     us->reply_mode = ANSWERS_AT_ONCE;
     run_until(now_ms + 4000);
-    assert_told(&c, TASK_HELD);
+    assert_told(&c, NOTIFY_HELD);
     assert_int_equal(executor_retry_after(us->executor), -1);
 }
 
@@ -187,7 +187,7 @@ static void a_long_pause_answers_who_waits_too(void **state)
         struct caller probe = {0};
         acquire(us, &probe, "k", /* waits= */ false);
         run_until(now_ms + 100);
-        if (probe.notify != TASK_ENDED)
+        if (probe.notify != NOTIFY_ENDED)
             cancel(&probe);
         run_until(now_ms + 100);
     }
@@ -216,7 +216,7 @@ static void an_open_breaker_lets_renewals_and_releases_pass(void **state)
     run_until(START_MS + 6500);
     assert_ended(&b, OUTCOME_OK);
     for (size_t i = 0; i < 5; i++)
-        assert_true(callers[i].notify == TASK_HELD || callers[i].outcome == OUTCOME_BUSY);
+        assert_true(callers[i].notify == NOTIFY_HELD || callers[i].outcome == OUTCOME_BUSY);
 }
 
 static void a_waiter_behind_an_open_breaker_is_never_told_busy(void **state)
@@ -249,7 +249,7 @@ static void too_many_requests_wait_their_turn(void **state)
     while (answer_kept(us))
         tick(us);
     for (size_t i = 0; i < 1500; i++)
-        assert_told(&crowd[i], TASK_HELD);
+        assert_told(&crowd[i], NOTIFY_HELD);
     assert_int_equal(us->submitted, 1500);
 }
 
@@ -302,7 +302,7 @@ static void reach_asking(struct caller *caller)
 static void reach_held(struct caller *caller)
 {
     acquire(us, caller, "k", /* waits= */ true);
-    assert_told(caller, TASK_HELD);
+    assert_told(caller, NOTIFY_HELD);
 }
 
 static void reach_renewing(struct caller *caller)
@@ -317,7 +317,7 @@ static void reach_lost(struct caller *caller)
     reach_held(caller);
     us->reply_mode = ANSWERS_LATER;
     run_until(now_ms + 6000);
-    assert_told(caller, TASK_LOST);
+    assert_told(caller, NOTIFY_LOST);
     drop_kept(us);
 }
 
@@ -359,7 +359,7 @@ static void a_cancelled_waiter_leaves_the_line(void **state)
     assert_int_equal(waiters_in_store("k"), 1);
     cancel(&b);
     run_until(now_ms + 10);
-    assert_told(&b, TASK_WAITING);
+    assert_told(&b, NOTIFY_WAITING);
     assert_int_equal(waiters_in_store("k"), 0);
     assert_int_equal(executor_counts(us->executor).tasks, 0);
 }

@@ -42,14 +42,14 @@ static void a_hand_over_costs_no_request(void **state)
 {
     (void)state;
     crowd_in(4);
-    assert_told(&crowd[0], TASK_HELD);
+    assert_told(&crowd[0], NOTIFY_HELD);
     assert_int_equal(us->submitted, 1);
     for (size_t i = 0; i < 3; i++) {
-        assert_told(&crowd[i + 1], TASK_WAITING);
+        assert_told(&crowd[i + 1], NOTIFY_WAITING);
         uint64_t token = crowd[i].token;
         release(&crowd[i]);
         assert_ended(&crowd[i], OUTCOME_OK);
-        assert_told(&crowd[i + 1], TASK_HELD);
+        assert_told(&crowd[i + 1], NOTIFY_HELD);
         assert_true(crowd[i + 1].token == token + 1);
         assert_true(local_queue_holds(crowd[i + 1].claim));
     }
@@ -68,7 +68,7 @@ static void after_eight_hand_overs_the_store_is_asked_again(void **state)
     crowd_in(20);
     uint64_t before = 0;
     for (size_t i = 0; i < 20; i++) {
-        assert_told(&crowd[i], TASK_HELD);
+        assert_told(&crowd[i], NOTIFY_HELD);
         assert_true(crowd[i].token > before);
         before = crowd[i].token;
         release(&crowd[i]);
@@ -86,7 +86,7 @@ static void the_deadline_goes_on_over_a_hand_over(void **state)
     release(&crowd[0]);
     assert_int_equal(crowd[1].deadline_ms, START_MS + 6000);
     run_until(START_MS + 20000);
-    assert_told(&crowd[1], TASK_HELD);
+    assert_told(&crowd[1], NOTIFY_HELD);
     assert_true(crowd[1].renewed > 3);
     assert_true(crowd[1].token == token_in_store("k") + 1);
 }
@@ -100,13 +100,13 @@ static void a_waiter_of_another_process_is_not_passed_over(void **state)
     run_until(START_MS + 3500); /* a renewal shows that another process waits */
     release(&crowd[0]);
     run_until(START_MS + 3510);
-    assert_told(&other, TASK_HELD);
-    assert_told(&crowd[1], TASK_WAITING);
+    assert_told(&other, NOTIFY_HELD);
+    assert_told(&crowd[1], NOTIFY_WAITING);
     assert_int_equal(waiters_in_store("k"), 1); /* one queue entry for all of us */
     release(&other);
     run_until(START_MS + 3520);
-    assert_told(&crowd[1], TASK_HELD);
-    assert_told(&crowd[2], TASK_WAITING);
+    assert_told(&crowd[1], NOTIFY_HELD);
+    assert_told(&crowd[2], NOTIFY_WAITING);
 }
 
 static void ignore(void *owner, struct task *task, const struct task_news *news)
@@ -136,8 +136,8 @@ static void any_answer_tells_who_waits_outside(void **state)
     (void)look_at_it();
     release(&crowd[0]);
     run_until(START_MS + 10);
-    assert_told(&other, TASK_HELD);
-    assert_told(&crowd[1], TASK_WAITING);
+    assert_told(&other, NOTIFY_HELD);
+    assert_told(&crowd[1], NOTIFY_WAITING);
 }
 
 static void an_answer_that_nobody_awaits_counts_too(void **state)
@@ -153,8 +153,8 @@ static void an_answer_that_nobody_awaits_counts_too(void **state)
     tick(us);
     release(&crowd[0]);
     run_until(START_MS + 10);
-    assert_told(&other, TASK_HELD);
-    assert_told(&crowd[1], TASK_WAITING);
+    assert_told(&other, NOTIFY_HELD);
+    assert_told(&crowd[1], NOTIFY_WAITING);
 }
 
 static void unknown_outsiders_wait_for_eight_at_most(void **state)
@@ -166,8 +166,8 @@ static void unknown_outsiders_wait_for_eight_at_most(void **state)
     for (size_t i = 0; i < 9; i++)
         release(&crowd[i]);
     run_until(START_MS + 10);
-    assert_told(&other, TASK_HELD);
-    assert_told(&crowd[9], TASK_WAITING);
+    assert_told(&other, NOTIFY_HELD);
+    assert_told(&crowd[9], NOTIFY_WAITING);
 }
 
 static void a_try_reports_our_own_holder(void **state)
@@ -175,14 +175,14 @@ static void a_try_reports_our_own_holder(void **state)
     (void)state;
     struct caller a = {0}, b = {0};
     ask_plainly(us, &a, /* waits= */ false);
-    assert_told(&a, TASK_HELD);
+    assert_told(&a, NOTIFY_HELD);
     ask_plainly(us, &b, /* waits= */ false);
     assert_ended(&b, OUTCOME_BUSY);
     assert_string_equal(b.holder, "us");
     assert_int_equal(us->submitted, 1);
     release(&a);
     ask_plainly(us, &b, /* waits= */ false);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
 }
 
 static void a_try_asks_the_store_about_others(void **state)
@@ -195,11 +195,11 @@ static void a_try_asks_the_store_about_others(void **state)
     ask_plainly(us, &c, /* waits= */ false);
     assert_ended(&c, OUTCOME_BUSY);
     assert_true(us->submitted > 0);
-    assert_told(&b, TASK_WAITING);
+    assert_told(&b, NOTIFY_WAITING);
     assert_int_equal(waiters_in_store("k"), 1);
     release(&a);
     run_until(START_MS + 10);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
 }
 
 static void priority_goes_first_and_being_passed_over_counts(void **state)
@@ -213,12 +213,13 @@ static void priority_goes_first_and_being_passed_over_counts(void **state)
     for (size_t i = 0; i < 3; i++)
         ask(us, &high[i], "high", &options);
     release(&crowd[0]);
-    assert_told(&high[0], TASK_HELD);
+    assert_told(&high[0], NOTIFY_HELD);
     release(&high[0]);
-    assert_told(&high[1], TASK_HELD);
+    assert_told(&high[1], NOTIFY_HELD);
     release(&high[1]);
-    assert_told(&low, TASK_HELD); /* passed over twice: the same priority as the rest, and older */
-    assert_told(&high[2], TASK_WAITING);
+    assert_told(&low,
+                NOTIFY_HELD); /* passed over twice: the same priority as the rest, and older */
+    assert_told(&high[2], NOTIFY_WAITING);
 }
 
 static void assert_not_mixed(const struct lease_options *options)
@@ -227,9 +228,9 @@ static void assert_not_mixed(const struct lease_options *options)
     uint64_t hand_offs = local_queue_counts(us->queue).hand_offs;
     ask_plainly(us, &a, /* waits= */ true);
     ask(us, &b, "other", options);
-    assert_told(&b, TASK_WAITING);
+    assert_told(&b, NOTIFY_WAITING);
     release(&a);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
     assert_int_equal(local_queue_counts(us->queue).hand_offs, hand_offs);
     assert_true(token_in_store("k") == b.token);
     release(&b);
@@ -247,7 +248,7 @@ static void a_higher_priority_raises_the_place_outside(void **state)
     uint64_t ticket = first_waiter("k")->ticket;
     options.request.priority = 5;
     ask(us, &high, "high", &options);
-    assert_told(&high, TASK_WAITING);
+    assert_told(&high, NOTIFY_WAITING);
     assert_int_equal(waiters_in_store("k"), 1);
     assert_int_equal(first_waiter("k")->priority, 5);
     assert_true(first_waiter("k")->ticket == ticket);
@@ -257,11 +258,11 @@ static void a_higher_priority_raises_the_place_outside(void **state)
     assert_int_equal(us->submitted, 0);
     release(&other);
     run_until(START_MS + 10);
-    assert_told(&high, TASK_HELD);
+    assert_told(&high, NOTIFY_HELD);
     release(&high);
-    assert_told(&lower, TASK_HELD);
+    assert_told(&lower, NOTIFY_HELD);
     release(&lower);
-    assert_told(&low, TASK_HELD);
+    assert_told(&low, NOTIFY_HELD);
     release(&low);
     assert_true(token_in_store("k") == 0);
     assert_int_equal(executor_counts(us->executor).tasks, 0);
@@ -300,24 +301,24 @@ static void readers_hold_side_by_side(void **state)
     read.request.mode = MODE_SHARED;
     for (size_t i = 0; i < 3; i++) {
         ask(us, &readers[i], "reader", &read);
-        assert_told(&readers[i], TASK_HELD);
+        assert_told(&readers[i], NOTIFY_HELD);
         assert_true(i == 0 || readers[i].token > readers[i - 1].token);
     }
     ask_plainly(us, &writer, /* waits= */ true);
-    assert_told(&writer, TASK_WAITING);
+    assert_told(&writer, NOTIFY_WAITING);
     ask(us, &late, "reader", &read); /* behind the writer, as it would be in the store */
-    assert_told(&late, TASK_WAITING);
+    assert_told(&late, NOTIFY_WAITING);
     for (size_t i = 0; i < 3; i++) {
-        assert_told(&writer, TASK_WAITING);
+        assert_told(&writer, NOTIFY_WAITING);
         release(&readers[i]);
         assert_ended(&readers[i], OUTCOME_OK);
     }
     run_until(START_MS + 10);
-    assert_told(&writer, TASK_HELD);
-    assert_told(&late, TASK_WAITING);
+    assert_told(&writer, NOTIFY_HELD);
+    assert_told(&late, NOTIFY_WAITING);
     release(&writer);
     run_until(START_MS + 20);
-    assert_told(&late, TASK_HELD);
+    assert_told(&late, NOTIFY_HELD);
     assert_int_equal(local_queue_counts(us->queue).hand_offs, 0);
 }
 
@@ -330,18 +331,18 @@ static void slots_are_counted_by_the_store(void **state)
     slot.request.limit = 2;
     for (size_t i = 0; i < 4; i++)
         ask(us, &callers[i], "slot", &slot);
-    assert_told(&callers[0], TASK_HELD);
-    assert_told(&callers[1], TASK_HELD);
-    assert_told(&callers[2], TASK_WAITING);
-    assert_told(&callers[3], TASK_WAITING);
+    assert_told(&callers[0], NOTIFY_HELD);
+    assert_told(&callers[1], NOTIFY_HELD);
+    assert_told(&callers[2], NOTIFY_WAITING);
+    assert_told(&callers[3], NOTIFY_WAITING);
     slot.request.limit = 3;
     slot.request.waits = false;
     ask(us, &wrong, "wrong", &slot);
     assert_ended(&wrong, OUTCOME_MISMATCH);
     release(&callers[0]);
     run_until(START_MS + 10);
-    assert_told(&callers[2], TASK_HELD);
-    assert_told(&callers[3], TASK_WAITING);
+    assert_told(&callers[2], NOTIFY_HELD);
+    assert_told(&callers[3], NOTIFY_WAITING);
     assert_true(callers[2].token > callers[1].token);
 }
 
@@ -391,13 +392,13 @@ static void a_claim_is_its_callers_own(void **state)
     ask(them, &other, "other", &theirs);
     ask(us, &a, "a", &first);
     ask(us, &b, "b", &second);
-    assert_told(&a, TASK_WAITING);
+    assert_told(&a, NOTIFY_WAITING);
     release(&a);
     run_until(START_MS + 10);
     assert_ended(&a, OUTCOME_BUSY);
     release(&other);
     run_until(START_MS + 20000);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
     release(&b);
     run_until(now_ms + 10);
     assert_ended(&b, OUTCOME_OK);
@@ -432,13 +433,13 @@ static uint64_t sections;
 /* Works a moment; the holder must be alone and have the highest token. */
 static void work(struct caller *caller, const struct task_news *news)
 {
-    if (news->event == TASK_HELD) {
+    if (news->notify == NOTIFY_HELD) {
         assert_int_equal(inside++, 0);
         assert_true(news->token > top_token);
         top_token = news->token;
         sections++;
         local_queue_release(caller->claim);
-    } else if (news->event == TASK_ENDED) {
+    } else if (news->notify == NOTIFY_ENDED) {
         assert_int_equal(news->outcome, OUTCOME_OK);
         inside--;
     }

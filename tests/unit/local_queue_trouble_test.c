@@ -40,12 +40,12 @@ static void a_wait_behind_our_own_holder_ends_in_time(void **state)
     ask_for(us, &a, WAIT_WITHOUT_LIMIT);
     ask_for(us, &b, 2000);
     run_until(START_MS + 1999);
-    assert_told(&b, TASK_WAITING);
+    assert_told(&b, NOTIFY_WAITING);
     run_until(START_MS + 2000);
     assert_ended(&b, OUTCOME_BUSY);
     assert_string_equal(b.why, "not granted within the wait");
     assert_int_equal(us->submitted, 1);
-    assert_told(&a, TASK_HELD);
+    assert_told(&a, NOTIFY_HELD);
 }
 
 static void a_wait_behind_others_is_written_out(void **state)
@@ -77,7 +77,7 @@ static void the_place_is_the_process_s(void **state)
     assert_int_equal(waiters_in_store("k"), 1);
     release(&a);
     run_until(START_MS + 2010);
-    assert_told(&c, TASK_HELD);
+    assert_told(&c, NOTIFY_HELD);
 }
 
 static void take_long(struct caller *caller, const struct task_news *news)
@@ -100,7 +100,7 @@ static void a_slow_tick_is_not_the_stores_silence(void **state)
     start(us, &slow, "slow", &asks);
     tick(us);
     assert_ended(&slow, OUTCOME_BUSY);
-    assert_told(&brief, TASK_HELD);
+    assert_told(&brief, NOTIFY_HELD);
 }
 
 /* A wait shorter than the round trip: the reply in flight is still awaited. */
@@ -114,7 +114,7 @@ static void a_grant_on_its_way_is_heard_out(void **state)
     assert_told(&a, -1);
     assert_true(answer_kept(us));
     tick(us);
-    assert_told(&a, TASK_HELD);
+    assert_told(&a, NOTIFY_HELD);
 }
 
 /* The process was stopped past the wait and past the reply timeout, and is woken by a notification:
@@ -156,7 +156,7 @@ static void a_wait_behind_a_swallowed_release_is_unavailable(void **state)
     release(&a);
     run_until(START_MS + 3000);
     ask_for(us, &b, 500);
-    assert_told(&b, TASK_WAITING);
+    assert_told(&b, NOTIFY_WAITING);
     run_until(START_MS + 3501);
     assert_ended(&b, OUTCOME_UNAVAILABLE);
 }
@@ -168,14 +168,14 @@ static void silence_during_the_whole_wait_is_unavailable(void **state)
     struct caller a, b, c;
     ask_for(them, &a, WAIT_WITHOUT_LIMIT);
     ask_for(us, &b, WAIT_WITHOUT_LIMIT);
-    assert_told(&b, TASK_WAITING);
+    assert_told(&b, NOTIFY_WAITING);
     us->reply_mode = ANSWERS_NEVER;
     release(&a);
     run_until(START_MS + 5); /* a query is in flight */
     ask_for(us, &c, 20);
     run_until(START_MS + 26);
     assert_ended(&c, OUTCOME_UNAVAILABLE);
-    assert_told(&b, TASK_WAITING);
+    assert_told(&b, NOTIFY_WAITING);
 }
 
 static void a_dead_store_ends_every_wait(void **state)
@@ -202,16 +202,16 @@ static void a_loss_is_told_to_who_holds_it_now(void **state)
     uint64_t token = b.token;
     us->reply_mode = ANSWERS_NEVER;
     run_until(START_MS + 6000);
-    assert_told(&b, TASK_LOST);
+    assert_told(&b, NOTIFY_LOST);
     assert_int_equal(b.told_at_ms, START_MS + 6000);
     assert_true(b.token == token);
     assert_false(local_queue_holds(b.claim));
-    assert_told(&c, TASK_WAITING);
+    assert_told(&c, NOTIFY_WAITING);
     us->reply_mode = ANSWERS_AT_ONCE;
     release(&b);
     run_until(START_MS + 12000);
     assert_ended(&b, OUTCOME_LOST);
-    assert_told(&c, TASK_HELD);
+    assert_told(&c, NOTIFY_HELD);
     assert_true(c.token > token);
 }
 
@@ -227,18 +227,18 @@ static void an_overdue_grant_is_not_handed_off(void **state)
     let_go(&a);
     tick(us);
     assert_int_equal(local_queue_counts(us->queue).hand_offs, 0);
-    assert_true(b.notify != TASK_HELD);
+    assert_true(b.notify != NOTIFY_HELD);
     us->reply_mode = ANSWERS_AT_ONCE;
     (void)answer_kept(us);
     run_until(START_MS + 12000);
     assert_ended(&a, OUTCOME_LOST);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
 }
 
 static void dawdle(struct caller *caller, const struct task_news *news)
 {
     caller->then = NULL;
-    now_ms += news->event == TASK_ENDED ? 6000 : 0;
+    now_ms += news->notify == NOTIFY_ENDED ? 6000 : 0;
 }
 
 /* A callback takes so long that the deadline passes within one tick. */
@@ -256,8 +256,8 @@ static void a_grant_overdue_meanwhile_is_not_handed_off(void **state)
     assert_ended(&slow, OUTCOME_BUSY);
     assert_int_equal(now_ms, START_MS + 6000);
     assert_int_equal(local_queue_counts(us->queue).hand_offs, 0);
-    assert_true(b.notify != TASK_HELD);
-    assert_told(&a, TASK_LOST); /* it is released already */
+    assert_true(b.notify != NOTIFY_HELD);
+    assert_told(&a, NOTIFY_LOST); /* it is released already */
 }
 
 static void let_go_while_waiting(void **state)
@@ -300,10 +300,10 @@ static void cancelled_in_any_state_nothing_is_left(void **state)
     ask_for(us, &b, WAIT_WITHOUT_LIMIT);
     cancel(&a);
     tick(us);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
     us->reply_mode = ANSWERS_NEVER;
     run_until(now_ms + 7000);
-    assert_told(&b, TASK_LOST);
+    assert_told(&b, NOTIFY_LOST);
     us->reply_mode = ANSWERS_AT_ONCE;
     cancel(&b); /* after the loss */
     run_until(now_ms + 20000);
@@ -319,7 +319,7 @@ static void a_forgotten_lease_stays_in_the_store(void **state)
     ask_for(us, &b, WAIT_WITHOUT_LIMIT);
     local_queue_forget(b.claim);
     tick(us);
-    assert_told(&b, TASK_WAITING);
+    assert_told(&b, NOTIFY_WAITING);
     local_queue_forget(a.claim);
     tick(us);
     assert_nothing_left();
@@ -332,7 +332,7 @@ static void a_full_queue_says_so(void **state)
     static struct caller callers[WAITERS_MAX + 2];
     for (size_t i = 0; i < WAITERS_MAX + 2; i++)
         ask_for(us, &callers[i], WAIT_WITHOUT_LIMIT);
-    assert_told(&callers[WAITERS_MAX], TASK_WAITING);
+    assert_told(&callers[WAITERS_MAX], NOTIFY_WAITING);
     assert_ended(&callers[WAITERS_MAX + 1], OUTCOME_BUSY);
     assert_string_equal(callers[WAITERS_MAX + 1].why, "queue full");
 }
@@ -354,7 +354,7 @@ static void a_newcomer_does_not_slip_in_before_the_line(void **state)
     assert_string_equal(c.why, "others are in line");
     while (answer_kept(us))
         tick(us);
-    assert_told(&b, TASK_HELD);
+    assert_told(&b, NOTIFY_HELD);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop: deadlines first, tasks from other threads, and a descriptor for foreign loops. */
+/* The loop: deadlines first, wake-ups by other threads, and a descriptor for foreign loops. */
 #include "net/loop.h"
 
 #include "process/host.h"
@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +24,8 @@ enum { THREADS = 8, EACH = 500 };
 static struct {
     struct loop *loop;
     char order[64];
-    unsigned due, ran;
+    unsigned due;
+    atomic_uint ran;
     int pipe[2];
 } fixture;
 
@@ -47,10 +50,10 @@ static void readable(void *owner)
     assert_int_equal(read(fixture.pipe[0], &byte, 1), 1);
 }
 
-static void count_run(struct loop_task *task)
+static void woken(void *owner)
 {
-    (void)task;
-    fixture.ran++;
+    (void)owner;
+    atomic_fetch_add(&fixture.ran, 1);
     note("T");
 }
 
@@ -58,7 +61,7 @@ static int open_loop(void **state)
 {
     (void)state;
     memset(&fixture, 0, sizeof fixture);
-    fixture.loop = loop_new(&(struct loop_callbacks){.due = due});
+    fixture.loop = loop_new(&(struct loop_callbacks){.due = due, .woken = woken});
     return fixture.loop != NULL && pipe(fixture.pipe) == 0 ? 0 : -1;
 }
 
@@ -105,16 +108,16 @@ static void test_a_later_time_replaces_the_earlier_one(void **state)
     assert_int_equal(fixture.due, 1);
 }
 
-/* Descriptor, task and deadline are ready together: the deadline is handled before the others. */
+/* Descriptor, wake-up and deadline are ready together: the deadline is handled before the others.
+ */
 static void test_the_deadline_comes_first(void **state)
 {
     (void)state;
-    struct loop_task task = {.run = count_run};
     assert_true(loop_listen(fixture.loop, fixture.pipe[0], readable, NULL));
     for (int round = 0; round < 20; round++) {
         fixture.order[0] = '\0';
         loop_wake_at(fixture.loop, host_boot_ms() + 1);
-        loop_post(fixture.loop, &task);
+        loop_wake(fixture.loop);
         assert_int_equal(write(fixture.pipe[1], "x", 1), 1);
         (void)nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
         while (strlen(fixture.order) < 3)
@@ -126,9 +129,9 @@ static void test_the_deadline_comes_first(void **state)
 static void test_a_foreign_loop_can_poll(void **state)
 {
     (void)state;
-    struct loop_task task = {.run = count_run};
     assert_false(is_readable(0));
-    loop_post(fixture.loop, &task);
+    loop_wake(fixture.loop);
+    loop_wake(fixture.loop);
     assert_true(is_readable(1000));
     loop_step(fixture.loop, /* wait= */ false);
     assert_int_equal(fixture.ran, 1);
@@ -158,40 +161,16 @@ static void test_listens_are_bounded(void **state)
     assert_int_equal(open_loop(NULL), 0);
 }
 
-/* One task of one thread, and a flag that it has run. */
-struct posted {
-    struct loop_task task; /* first */
-    pthread_mutex_t mutex;
-    pthread_cond_t ran;
-    bool done;
-};
-
-static void run_posted(struct loop_task *task)
+/* Waits for the callback after each wake-up of its own. */
+static void *wake_many(void *argument)
 {
-    struct posted *posted = (struct posted *)task;
-    fixture.ran++;
-    (void)pthread_mutex_lock(&posted->mutex);
-    posted->done = true;
-    (void)pthread_cond_signal(&posted->ran);
-    (void)pthread_mutex_unlock(&posted->mutex);
-}
-
-static void *post_many(void *argument)
-{
-    struct posted posted = {.task = {.run = run_posted}};
     (void)argument;
-    (void)pthread_mutex_init(&posted.mutex, NULL);
-    (void)pthread_cond_init(&posted.ran, NULL);
     for (int i = 0; i < EACH; i++) {
-        posted.done = false;
-        loop_post(fixture.loop, &posted.task);
-        (void)pthread_mutex_lock(&posted.mutex);
-        while (!posted.done)
-            (void)pthread_cond_wait(&posted.ran, &posted.mutex);
-        (void)pthread_mutex_unlock(&posted.mutex);
+        unsigned ran = atomic_load(&fixture.ran);
+        loop_wake(fixture.loop);
+        while (atomic_load(&fixture.ran) == ran)
+            (void)sched_yield();
     }
-    (void)pthread_cond_destroy(&posted.ran);
-    (void)pthread_mutex_destroy(&posted.mutex);
     return NULL;
 }
 
@@ -202,37 +181,40 @@ static void *run_loop(void *argument)
     return NULL;
 }
 
-static void test_many_threads_post(void **state)
+static void test_many_threads_wake(void **state)
 {
     (void)state;
     pthread_t runner, posters[THREADS];
     assert_int_equal(pthread_create(&runner, NULL, run_loop, NULL), 0);
     for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&posters[i], NULL, post_many, NULL), 0);
+        assert_int_equal(pthread_create(&posters[i], NULL, wake_many, NULL), 0);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(posters[i], NULL), 0);
     loop_stop(fixture.loop);
     assert_int_equal(pthread_join(runner, NULL), 0);
-    assert_int_equal(fixture.ran, THREADS * EACH);
+    assert_true(atomic_load(&fixture.ran) >= EACH);
 }
 
-/* A task may post itself again without blocking the rest of the loop. */
-static void post_again(struct loop_task *task)
+/* A callback may wake the loop again without blocking the rest of it. */
+static void wake_again(void *owner)
 {
-    fixture.ran++;
-    loop_post(fixture.loop, task);
+    (void)owner;
+    atomic_fetch_add(&fixture.ran, 1);
+    loop_wake(fixture.loop);
 }
 
-static void test_a_task_that_posts_itself_starves_nobody(void **state)
+static void test_a_callback_that_wakes_starves_nobody(void **state)
 {
     (void)state;
-    struct loop_task task = {.run = post_again};
-    loop_post(fixture.loop, &task);
+    loop_free(&fixture.loop);
+    fixture.loop = loop_new(&(struct loop_callbacks){.due = due, .woken = wake_again});
+    assert_non_null(fixture.loop);
+    loop_wake(fixture.loop);
     loop_wake_at(fixture.loop, host_boot_ms() + 5);
     for (int i = 0; i < 1000000 && fixture.due == 0; i++)
         loop_step(fixture.loop, /* wait= */ false);
     assert_int_equal(fixture.due, 1);
-    assert_true(fixture.ran > 1);
+    assert_true(atomic_load(&fixture.ran) > 1);
 }
 
 static void after_step(void *owner)
@@ -241,25 +223,24 @@ static void after_step(void *owner)
     note("E");
 }
 
-static void ask_for_now(struct loop_task *task)
+static void ask_for_now(void *owner)
 {
-    (void)task;
+    (void)owner;
     note("T");
     loop_wake_at(fixture.loop, host_boot_ms());
 }
 
-/* All tasks of a step, their requests, and then its end: requests are sent there. */
+/* All callbacks of a step, their requests, and then its end: requests are sent there. */
 static void test_the_end_of_a_step_is_told_last(void **state)
 {
-    struct loop_task tasks[2] = {{.run = count_run}, {.run = ask_for_now}};
     (void)state;
     loop_free(&fixture.loop);
-    fixture.loop = loop_new(&(struct loop_callbacks){.due = due, .after_step = after_step});
+    fixture.loop = loop_new(
+        &(struct loop_callbacks){.due = due, .woken = ask_for_now, .after_step = after_step});
     assert_non_null(fixture.loop);
-    loop_post(fixture.loop, &tasks[0]);
-    loop_post(fixture.loop, &tasks[1]);
+    loop_wake(fixture.loop);
     loop_step(fixture.loop, /* wait= */ true);
-    assert_string_equal(fixture.order, "TTDE");
+    assert_string_equal(fixture.order, "TDE");
     assert_false(is_readable(0)); /* nothing is left of the requested time */
     loop_wake_at(fixture.loop, host_boot_ms() + 5);
     assert_true(is_readable(1000));
@@ -274,8 +255,8 @@ int main(void)
         CASE(test_the_deadline_comes_first),
         CASE(test_a_foreign_loop_can_poll),
         CASE(test_listens_are_bounded),
-        CASE(test_many_threads_post),
-        CASE(test_a_task_that_posts_itself_starves_nobody),
+        CASE(test_many_threads_wake),
+        CASE(test_a_callback_that_wakes_starves_nobody),
         CASE(test_the_end_of_a_step_is_told_last),
     };
 #undef CASE

@@ -46,11 +46,11 @@ static void come_in(struct caller *caller, const struct task_news *news)
 {
     size_t inside = 0;
     (void)caller;
-    if (news->event != TASK_HELD)
+    if (news->notify != NOTIFY_HELD)
         return;
     for (size_t i = 0; i < CALLERS; i++) {
         const struct caller *each = &callers[i];
-        if (each->claim != NULL && each->notify == TASK_HELD && local_queue_holds(each->claim))
+        if (each->claim != NULL && each->notify == NOTIFY_HELD && local_queue_holds(each->claim))
             inside++;
     }
     assert_int_equal(inside, 1);
@@ -82,7 +82,7 @@ static void live(void)
         run_until(now_ms + 3000);
         for (size_t i = 0; i < CALLERS; i++)
             if (callers[i].claim != NULL &&
-                (callers[i].notify == TASK_HELD || callers[i].notify == TASK_LOST))
+                (callers[i].notify == NOTIFY_HELD || callers[i].notify == NOTIFY_LOST))
                 let_go(&callers[i]);
     }
     run_until(now_ms + 30000);

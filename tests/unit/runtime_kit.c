@@ -219,10 +219,10 @@ struct lease_options operation_options(enum verb verb, const char *key, uint64_t
 
 static void note(struct caller *caller, const struct task_news *news)
 {
-    if (news->event == TASK_RENEWED) {
+    if (news->notify == NOTIFY_RENEWED) {
         caller->renewed++;
     } else {
-        caller->notify = (int)news->event;
+        caller->notify = (int)news->notify;
         caller->told_at_ms = now_ms;
         caller->told_as = ++told_count;
     }
@@ -235,7 +235,7 @@ static void note(struct caller *caller, const struct task_news *news)
     caller->kill_at_ms = news->kill_at_ms;
     if (caller->then != NULL)
         caller->then(caller, news);
-    if (news->event == TASK_ENDED) {
+    if (news->notify == NOTIFY_ENDED) {
         caller->task = NULL;
         caller->claim = NULL;
     }
@@ -300,10 +300,7 @@ void cancel(struct caller *caller)
 void tick(struct process *process)
 {
     process->ticks++;
-    if (process->queue != NULL)
-        local_queue_tick(process->queue);
-    else
-        executor_tick(process->executor);
+    executor_tick(process->executor);
 }
 
 void run_until(int64_t until_ms)
@@ -330,7 +327,7 @@ void assert_told(const struct caller *caller, int event)
 
 void assert_ended(const struct caller *caller, enum outcome outcome)
 {
-    assert_int_equal(caller->notify, TASK_ENDED);
+    assert_int_equal(caller->notify, NOTIFY_ENDED);
     assert_string_equal(outcome_name(caller->outcome), outcome_name(outcome));
 }
 

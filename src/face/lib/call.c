@@ -32,7 +32,7 @@ void call_end(struct call *call)
     client_stop_if_idle(client);
 }
 
-enum lh_outcome call_start(struct call *call, struct loop_task *task, void *memory,
+enum lh_outcome call_start(struct call *call, struct inbox_item *task, void *memory,
                            lh_done_fn *done, void *user, struct lh_report *report)
 {
     struct lh_client *client = call->client;
@@ -40,8 +40,8 @@ enum lh_outcome call_start(struct call *call, struct loop_task *task, void *memo
     call->user = user;
     call->memory = memory;
     atomic_fetch_add(&client->started, 1);
-    (void)report_set(report, LH_OK, "ok: started"); /* before done, which may free the report */
-    loop_post(client->loop, task);
+    (void)report_ok(report, "ok: started"); /* before done, which may free the report */
+    executor_post(client->executor, task);
     return LH_OK;
 }
 
@@ -51,7 +51,7 @@ static void call_wait(struct call *call)
     if (client->own_loop) {
         while (sem_trywait(&call->ended) != 0) {
             if (client_poll_store(client))
-                client_run_task(client, NULL);
+                client_run_item(client, NULL);
             else
                 loop_step(client->loop, /* wait= */ true);
         }
@@ -61,15 +61,20 @@ static void call_wait(struct call *call)
     }
 }
 
-enum lh_outcome call_make(struct call *call, struct loop_task *task, struct lh_report *report)
+void call_run(struct call *call, struct inbox_item *task)
 {
     struct lh_client *client = call->client;
     if (client->own_loop || client->driver->step == NULL)
-        client_run_task(client, task);
+        client_run_item(client, task);
     else
-        loop_post(client->loop, task);
+        executor_post(client->executor, task);
     call_wait(call);
     (void)sem_destroy(&call->ended);
+}
+
+enum lh_outcome call_make(struct call *call, struct inbox_item *task, struct lh_report *report)
+{
+    call_run(call, task);
     report_copy(report, &call->report);
     return call->report.outcome;
 }

@@ -91,12 +91,12 @@ void client_arm_timer(struct lh_client *client)
 
 int64_t client_retry_after(const struct lh_client *client)
 {
-    return executor_retry_after(local_queue_executor(client->local_queue));
+    return executor_retry_after(client->executor);
 }
 
 static void emit_breaker_event(struct lh_client *client)
 {
-    bool open = executor_counts(local_queue_executor(client->local_queue)).breaker_open;
+    bool open = executor_counts(client->executor).breaker_open;
     if (client->breaker_open == open)
         return;
     client->breaker_open = open;
@@ -112,18 +112,13 @@ static void client_on_timer(void *owner)
     client->turning = true;
     if (now_ms >= client->queue_wakes_at_ms) {
         client->queue_wakes_at_ms = NEVER;
-        local_queue_tick(client->local_queue);
+        executor_tick(client->executor);
         emit_breaker_event(client);
     }
     query_on_timer(client, now_ms);
     fast_lease_settle(client);
     client->turning = false;
     client_arm_timer(client);
-}
-
-static bool is_due(const struct lh_client *client)
-{
-    return host_boot_ms() >= client->queue_wakes_at_ms;
 }
 
 static void local_queue_wake_at(void *owner, int64_t at_ms)
@@ -136,10 +131,16 @@ static void local_queue_wake_at(void *owner, int64_t at_ms)
         client_arm_timer(client);
 }
 
+static void wake_client(void *owner)
+{
+    const struct lh_client *client = owner;
+    loop_wake(client->loop);
+}
+
 static void client_on_notify(void *owner, const char *key, const struct store_reply *current)
 {
     struct lh_client *client = owner;
-    executor_on_notify(local_queue_executor(client->local_queue), key, current);
+    executor_on_notify(client->executor, key, current);
 }
 
 static void step_store(struct lh_client *client)
@@ -151,13 +152,25 @@ static void step_store(struct lh_client *client)
     client_arm_timer(client);
 }
 
+static bool is_due(const struct lh_client *client)
+{
+    return host_boot_ms() >= client->queue_wakes_at_ms;
+}
+
 static void on_store_readable(void *owner)
 {
     struct lh_client *client = owner;
+    client->turning = true;
+    client->submitted = false;
     if (client->store_thread != NULL)
         store_thread_step(client->store_thread);
     else
-        step_store(client);
+        client->driver->step(client->state);
+    client->turning = false;
+    if (is_due(client))
+        client_on_timer(client);
+    else
+        client_arm_timer(client);
 }
 
 /* All requests of one turn are sent together. */
@@ -168,23 +181,27 @@ static void on_turn_end(void *owner)
         step_store(client);
 }
 
-void client_run_task(struct lh_client *client, struct loop_task *task)
+/* Something was posted. */
+static void client_on_wake(void *owner)
+{
+    struct lh_client *client = owner;
+    client->queue_wakes_at_ms = 0;
+    client_on_timer(client);
+}
+
+/* As in the loop, items that were posted before run first. */
+void client_run_item(struct lh_client *client, struct inbox_item *item)
 {
     loop_enter(client->loop);
-    /* As in the loop, tasks that were posted before run first. */
-    loop_run_posted(client->loop);
-    if (is_due(client))
+    if (item == NULL && is_due(client)) /* with an item the tick below does it */
         client_on_timer(client);
     client->turning = true;
-    if (task != NULL)
-        task->run(task);
+    if (item != NULL)
+        executor_add(client->executor, item);
     else
         client->driver->step(client->state);
     client->turning = false;
-    if (is_due(client))
-        client_on_timer(client);
-    else
-        client_arm_timer(client);
+    client_on_wake(client);
     on_turn_end(client);
     loop_leave(client->loop);
 }
@@ -297,12 +314,14 @@ static bool client_build_layers(struct lh_client *client, uint64_t session)
     struct executor_callbacks callbacks = {.now_ms = client_now,
                                            .submit = submit_for_local_queue,
                                            .wake_at = local_queue_wake_at,
+                                           .wake = wake_client,
                                            .owner = client,
                                            .facts = client->facts,
                                            .session = session,
                                            .seed = session,
                                            .failed = client_on_failure};
     client->local_queue = local_queue_new(&callbacks);
+    client->executor = local_queue_executor(client->local_queue);
     /* The fast path emits no events. */
     if (client->driver == &memory_driver && client->on_event == NULL) {
         client->fast_path = fast_path_new(session);
@@ -414,6 +433,7 @@ static enum lh_outcome client_build(struct lh_client *client, const char *url,
     struct text why;
     /* A store that waits for a disk gains nothing from a saved system call. */
     struct loop_callbacks callbacks = {.due = client_on_timer,
+                                       .woken = client_on_wake,
                                        .after_step = on_turn_end,
                                        .owner = client,
                                        .lazy = !client->driver->waits};
@@ -473,11 +493,11 @@ void client_stop_if_idle(struct lh_client *client)
 }
 
 struct close_task {
-    struct loop_task task; /* first */
+    struct inbox_item task; /* first */
     struct lh_client *client;
 };
 
-static void begin_close(struct loop_task *task)
+static void begin_close(struct inbox_item *task)
 {
     struct lh_client *client = ((struct close_task *)task)->client;
     client->closing = true;
@@ -497,7 +517,7 @@ void lh_close(struct lh_client **client_pointer)
     if (client_admits(client, /* blocks= */ true, NULL) != LH_OK)
         return;
     struct close_task close_task = {.client = client, .task = {.run = begin_close}};
-    loop_post(client->loop, &close_task.task);
+    executor_post(client->executor, &close_task.task);
     if (client->own_loop)
         loop_run(client->loop);
     else

@@ -131,11 +131,13 @@ struct lh_lease *lease_new(struct lh_client *client, const char **keys, size_t c
     struct lh_acquire_options known = LH_ACQUIRE_OPTIONS_INIT;
     const struct lh_acquire_options *options = &known;
     char message[LH_TEXT_SIZE];
-    struct lh_lease *lease = calloc(1, sizeof *lease + count * sizeof lease->parts[0]);
+    size_t size = sizeof(struct lh_lease) + count * sizeof(struct lease_part);
+    struct lh_lease *lease = malloc(size);
     if (lease == NULL) {
         (void)report_set(report, LH_FAILED, "failed: out of memory");
         return NULL;
     }
+    memset(lease, 0, size);
     lease->magic = LEASE_MAGIC;
     lease->client = client;
     lease->handle = lease;
@@ -174,43 +176,48 @@ refused:
 struct blocked {
     struct lh_request request;
     struct call call;
+    enum lh_outcome outcome;
     struct lh_lease *granted;
+    struct lh_report *report; /* the caller's, or NULL */
 };
 
 static void wake_blocked(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
     struct blocked *blocked = user;
+    blocked->outcome = report->outcome;
     blocked->granted = lease;
-    blocked->call.report = *report;
+    report_copy(blocked->report, report);
     call_end(&blocked->call);
 }
 
 static void request_prepare(struct lh_request *request, struct lh_client *client,
-                            struct lh_lease *lease, void (*run)(struct loop_task *task),
+                            struct lh_lease *lease, void (*run)(struct inbox_item *task),
                             lh_done_fn *done, void *user)
 {
-    *request = (struct lh_request){.task = {.run = run},
-                                   .client = client,
-                                   .lease = lease,
-                                   .done = done,
-                                   .user = user,
-                                   .users = 1};
+    memset(request, 0, offsetof(struct lh_request, report));
+    request->task.run = run;
+    request->client = client;
+    request->lease = lease;
+    request->done = done;
+    request->user = user;
+    atomic_init(&request->users, 1);
     report_init(&request->report);
 }
 
 /* Runs it in the loop and waits. Out of line: the fast path needs no such large frame. */
 __attribute__((noinline)) static enum lh_outcome
-block_on(struct lh_client *client, struct lh_lease *lease, void (*run)(struct loop_task *task),
+block_on(struct lh_client *client, struct lh_lease *lease, void (*run)(struct inbox_item *task),
          struct lh_lease **out_granted, struct lh_report *report)
 {
-    struct blocked blocked = {0};
+    struct blocked blocked;
     request_prepare(&blocked.request, client, lease, run, wake_blocked, &blocked);
     blocked.request.borrowed = true;
+    blocked.report = report;
     call_begin(&blocked.call, client);
-    enum lh_outcome outcome = call_make(&blocked.call, &blocked.request.task, report);
-    if (outcome == LH_OK && out_granted != NULL)
+    call_run(&blocked.call, &blocked.request.task);
+    if (blocked.outcome == LH_OK && out_granted != NULL)
         *out_granted = blocked.granted;
-    return outcome;
+    return blocked.outcome;
 }
 
 enum lh_outcome lease_await(struct lh_lease *lease, struct lh_lease **out, struct lh_report *report)
@@ -279,9 +286,9 @@ struct lh_request *lease_begin(struct lh_lease *lease, lh_done_fn *done, void *u
     }
     request_prepare(request, client, lease, lease_start, done, user);
     atomic_store(&request->users, 2); /* the caller, until lh_request_free(), and the library */
-    (void)report_set(report, LH_OK, "ok: started");
+    (void)report_ok(report, "ok: started");
     atomic_fetch_add(&client->started, 1);
-    loop_post(client->loop, &request->task);
+    executor_post(client->executor, &request->task);
     return request;
 }
 
@@ -344,7 +351,7 @@ enum lh_outcome lease_admits_end(struct lh_lease **lease, bool blocks, struct lh
 }
 
 /* In the loop; the handle may be a fast lease. */
-static void handle_release(struct loop_task *task)
+static void handle_release(struct inbox_item *task)
 {
     struct lh_request *request = (struct lh_request *)task;
     struct lh_lease *handle = request->lease;
@@ -354,13 +361,13 @@ static void handle_release(struct loop_task *task)
         lease_release(task);
         return;
     }
-    (void)report_set(&request->report, LH_OK, "ok: released");
+    (void)report_ok(&request->report, "ok: released");
     request_end(request, fast_lease_client(handle), NULL);
     fast_lease_free(handle);
 }
 
 /* The same without a cooldown. A fast lease has none. */
-static void handle_abandon(struct loop_task *task)
+static void handle_abandon(struct inbox_item *task)
 {
     const struct lh_request *request = (const struct lh_request *)task;
     if (!fast_lease_is(request->lease))
@@ -368,22 +375,23 @@ static void handle_abandon(struct loop_task *task)
     handle_release(task);
 }
 
-static enum lh_outcome end_lease(struct lh_lease **lease, void (*how)(struct loop_task *task),
+static enum lh_outcome end_lease(struct lh_lease **lease, void (*how)(struct inbox_item *task),
                                  struct lh_report *report)
 {
     enum lh_outcome outcome = lease_admits_end(lease, /* blocks= */ true, report);
     if (outcome != LH_OK)
         return outcome;
     if (fast_lease_is(*lease) && fast_lease_release(*lease))
-        (void)report_set(report, LH_OK, "ok: released");
+        (void)report_ok(report, "ok: released");
     else
         outcome = block_on(client_of(*lease), *lease, how, NULL, report);
     *lease = NULL;
     return outcome;
 }
 
-static enum lh_outcome end_lease_start(struct lh_lease **lease, void (*how)(struct loop_task *task),
-                                       lh_done_fn *done, void *user)
+static enum lh_outcome end_lease_start(struct lh_lease **lease,
+                                       void (*how)(struct inbox_item *task), lh_done_fn *done,
+                                       void *user)
 {
     enum lh_outcome outcome = lease_admits_end(lease, /* blocks= */ false, NULL);
     if (outcome != LH_OK)
@@ -399,7 +407,7 @@ static enum lh_outcome end_lease_start(struct lh_lease **lease, void (*how)(stru
     request_prepare(request, client, *lease, how, done, user);
     *lease = NULL;
     atomic_fetch_add(&client->started, 1);
-    loop_post(client->loop, &request->task);
+    executor_post(client->executor, &request->task);
     return LH_OK;
 }
 

@@ -105,7 +105,7 @@ static bool can_use_fast_path(const struct lh_acquire_options *options)
 __attribute__((noinline)) static void report_granted_short(struct lh_report *report, uint64_t token)
 {
     struct lh_report full = LH_REPORT_INIT;
-    (void)report_set(&full, LH_OK, "ok: granted");
+    (void)report_ok(&full, "ok: granted");
     full.token = token;
     report_copy(report, &full);
 }
@@ -116,7 +116,7 @@ static enum lh_outcome report_hold_granted(struct lh_report *report, uint64_t to
         report_granted_short(report, token);
         return LH_OK;
     }
-    (void)report_set(report, LH_OK, "ok: granted");
+    (void)report_ok(report, "ok: granted");
     if (report != NULL)
         report->token = token;
     return LH_OK;
@@ -333,7 +333,7 @@ struct lh_lease *fast_lease_promote(struct lh_lease *lease)
     struct lh_client *client = fast->client;
     struct fast_path_mark *mark = NULL;
     if (atomic_load(&fast->promoted) == NULL && fast_lease_mark_key(client, fast->key, &mark)) {
-        local_queue_tick(client->local_queue); /* adopts it, so that it can be released */
+        executor_tick(client->executor); /* adopts it, so that it can be released */
         fast_lease_unmark_key(client, &mark);
     }
     struct lh_lease *full = atomic_load(&fast->promoted);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Internals shared by the files of the library. Only the thread of a client's loop accesses its
- * non-atomic members; other threads post tasks. With own_loop that thread is the caller's.
+ * non-atomic members; other threads post to its inbox. With own_loop that thread is the caller's.
  */
 #ifndef LEASEHOLD_FACE_LIB_LIB_INTERNAL_H
 #define LEASEHOLD_FACE_LIB_LIB_INTERNAL_H
@@ -57,6 +57,7 @@ struct lh_client {
     struct store_thread *store_thread; /* … or of one that waits for a disk */
     bool submitted; /* the store in the loop has new requests: step it at the end of this turn */
     struct local_queue *local_queue;
+    struct executor *executor;   /* the local queue's; its inbox is the client's */
     struct fast_path *fast_path; /* for memory: only; NULL: every lock uses the local queue */
     int64_t queue_wakes_at_ms;
     bool breaker_open; /* as last reported */
@@ -114,7 +115,7 @@ enum request_state {
 
 /* An acquisition or a release in flight, and the callback that gets its result. */
 struct lh_request {
-    struct loop_task task, cancel_task;
+    struct inbox_item task, cancel_task;
     struct lh_client *client; /* until it is over */
     struct lh_lease *lease;
     lh_done_fn *done;
@@ -152,8 +153,8 @@ bool client_is_forked(const struct lh_client *client);
 void client_arm_timer(struct lh_client *client);
 /* How long the breaker stays open; -1: it is closed. */
 int64_t client_retry_after(const struct lh_client *client);
-/* One turn of the loop in the calling thread: runs the task, or with NULL steps the store. */
-void client_run_task(struct lh_client *client, struct loop_task *task);
+/* One turn of the loop in the calling thread: runs the item, or with NULL steps the store. */
+void client_run_item(struct lh_client *client, struct inbox_item *item);
 /* With own_loop: waits briefly for the store; true if it has a reply. */
 bool client_poll_store(struct lh_client *client);
 /* Stops the loop of a closing client once nothing is in flight. */
@@ -196,10 +197,12 @@ enum lh_outcome metrics_output(const struct metrics *metrics, const char *prefix
 
 /* call.c */
 void call_begin(struct call *call, struct lh_client *client);
-/* Runs the task in the loop and waits until call_end(); then the report is copied. */
-enum lh_outcome call_make(struct call *call, struct loop_task *task, struct lh_report *report);
+/* Runs the task in the loop and waits until call_end(). */
+void call_run(struct call *call, struct inbox_item *task);
+/* The same; then the report is copied. */
+enum lh_outcome call_make(struct call *call, struct inbox_item *task, struct lh_report *report);
 /* Posts the task; `done` gets the result. `memory` contains the call and is freed after it. */
-enum lh_outcome call_start(struct call *call, struct loop_task *task, void *memory,
+enum lh_outcome call_start(struct call *call, struct inbox_item *task, void *memory,
                            lh_done_fn *done, void *user, struct lh_report *report);
 /* In the loop. The call is invalid afterwards. */
 void call_end(struct call *call);
@@ -217,13 +220,13 @@ struct lh_request *lease_begin(struct lh_lease *lease, lh_done_fn *done, void *u
 enum lh_outcome lease_admits_end(struct lh_lease **lease, bool blocks, struct lh_report *report);
 
 /* lib_lease.c; functions with a task run in the loop */
-void lease_start(struct loop_task *task);
+void lease_start(struct inbox_item *task);
 /* Calls `done`; the library does not use the request afterwards. */
 void request_end(struct lh_request *request, struct lh_client *client, struct lh_lease *granted);
-void lease_release(struct loop_task *task);
+void lease_release(struct inbox_item *task);
 /* Its release will start no cooldown. */
 void lease_drop_cooldown(struct lh_lease *lease);
-void lease_detach(struct loop_task *task);
+void lease_detach(struct inbox_item *task);
 /* Stops renewals without a release: the grant stays in the store. */
 void lease_forget(struct lh_lease *lease);
 /* Frees a forgotten lease that another operation released, with that outcome. */
@@ -332,6 +335,8 @@ void sized_write(void *to, const void *from, size_t size);
 /* An empty report of our own size. */
 void report_init(struct lh_report *report);
 enum lh_outcome report_set(struct lh_report *report, enum lh_outcome outcome, const char *message);
+/* LH_OK with a text of our own, which needs no check. */
+enum lh_outcome report_ok(struct lh_report *report, const char *message);
 /* LH_DONE for the cooldown of an id. */
 enum lh_outcome report_outcome(enum record_kind kind, enum outcome outcome);
 void report_news(const struct lh_client *client, const char *key, const struct task_news *news,

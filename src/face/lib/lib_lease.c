@@ -181,10 +181,9 @@ static void request_granted(struct lh_lease *lease)
     if (request == NULL) /* adopted: its caller holds it already */
         return;
     lease->held_since_us = host_boot_us();
-    report_init(&request->report);
+    (void)report_ok(&request->report, "ok: granted");
     request->report.token = lh_token(lease);
-    (void)snprintf(request->report.text, sizeof request->report.text, "ok: granted");
-    lease_emit(lease, LH_EVENT_GRANTED, LH_OK, host_boot_us() - request->began_us);
+    lease_emit(lease, LH_EVENT_GRANTED, LH_OK, lease->held_since_us - request->began_us);
     once_set_token(lease->once, request->report.token);
     lease->once = NULL; /* valid only until `done` is called */
     if (lease->left) {
@@ -242,7 +241,7 @@ static void lease_ended(struct lh_lease *lease, enum outcome outcome)
         if (request->cancelled && (outcome == OUTCOME_OK || outcome == OUTCOME_BUSY))
             (void)report_set(&request->report, LH_BUSY, "busy: the caller gave up");
         else if (outcome == OUTCOME_OK)
-            (void)report_set(&request->report, LH_OK, "ok: released");
+            (void)report_ok(&request->report, "ok: released");
         else if (request->report.outcome == LH_OK)
             (void)report_set(&request->report, report_outcome(lease->options.request.kind, outcome),
                              outcome_name(outcome));
@@ -327,11 +326,6 @@ static void adopted_lease_lost(struct lh_lease *lease, const char *key,
 
 static void on_waiter_event(void *owner, struct local_waiter *waiter, const struct task_news *news)
 {
-    static const enum lease_notify notices[] = {[TASK_WAITING] = NOTIFY_WAITING,
-                                                [TASK_HELD] = NOTIFY_HELD,
-                                                [TASK_RENEWED] = NOTIFY_NONE,
-                                                [TASK_LOST] = NOTIFY_LOST,
-                                                [TASK_ENDED] = NOTIFY_ENDED};
     struct lease_part *part = owner;
     struct lh_lease *lease = part->lease;
     struct lh_request *request = lease->request;
@@ -339,30 +333,30 @@ static void on_waiter_event(void *owner, struct local_waiter *waiter, const stru
     (void)waiter;
     ASSERT(lease->magic == LEASE_MAGIC && part->waiter != NULL);
     bool adopts = lease->handle != lease && lease->multi.state == MULTI_ACQUIRING;
-    if (adopts && news->event == TASK_HELD && news->token != atomic_load(&part->token)) {
+    if (adopts && news->notify == NOTIFY_HELD && news->token != atomic_load(&part->token)) {
         local_queue_release(part->waiter); /* not the grant to be adopted */
         return;
     }
-    if (news->event == TASK_HELD || news->event == TASK_RENEWED) {
+    if (news->notify == NOTIFY_HELD || news->notify == NOTIFY_RENEWED) {
         part->deadline_ms = news->deadline_ms;
         atomic_store(&part->token, news->token);
     }
-    if (news->event == TASK_HELD || news->event == TASK_ENDED)
-        part_emit_waited(part, news->event == TASK_HELD
+    if (news->notify == NOTIFY_HELD || news->notify == NOTIFY_ENDED)
+        part_emit_waited(part, news->notify == NOTIFY_HELD
                                    ? LH_OK
                                    : report_outcome(lease->options.request.kind, outcome));
-    if (news->event == TASK_HELD && news->took_over)
+    if (news->notify == NOTIFY_HELD && news->took_over)
         part_emit(part, LH_EVENT_TAKEOVER, LH_OK, /* after_us= */ 0);
-    if (news->event == TASK_RENEWED) {
+    if (news->notify == NOTIFY_RENEWED) {
         lease_renewed(lease);
         return;
     }
-    if (news->event == TASK_WAITING) {
+    if (news->notify == NOTIFY_WAITING) {
         part->waits_since_us = host_boot_us();
         part_emit(part, LH_EVENT_WAITING, LH_OK, /* after_us= */ 0);
         return;
     }
-    if (news->event == TASK_ENDED) {
+    if (news->notify == NOTIFY_ENDED) {
         part->waiter = NULL;
         fast_lease_unmark_key(lease->client, &part->mark);
         once_fill(news, lease->once);
@@ -377,7 +371,7 @@ static void on_waiter_event(void *owner, struct local_waiter *waiter, const stru
             report_news(lease->client, part->key, news, outcome, &request->report);
     }
     size_t key = (size_t)(part - lease->parts);
-    struct multi_output wants = multi_notify(&lease->multi, key, notices[news->event], outcome);
+    struct multi_output wants = multi_notify(&lease->multi, key, news->notify, outcome);
     if (wants.notify == NOTIFY_LOST)
         wants.key = key;
     lease_apply(lease, wants, news);
@@ -385,7 +379,7 @@ static void on_waiter_event(void *owner, struct local_waiter *waiter, const stru
 
 /* ---- start, cancel and release, in the loop ---- */
 
-void lease_start(struct loop_task *task)
+void lease_start(struct inbox_item *task)
 {
     struct lh_request *request = (struct lh_request *)task;
     struct lh_lease *lease = request->lease;
@@ -402,7 +396,7 @@ void lease_start(struct loop_task *task)
     lease_apply(lease, multi_start(&lease->multi), NULL);
 }
 
-static void request_cancel(struct loop_task *task)
+static void request_cancel(struct inbox_item *task)
 {
     struct lh_request *request =
         (struct lh_request *)((char *)task - offsetof(struct lh_request, cancel_task));
@@ -427,7 +421,7 @@ void lh_cancel(struct lh_request *request)
         return;
     atomic_fetch_add(&request->users, 1);
     request->cancel_task.run = request_cancel;
-    loop_post(request->client->loop, &request->cancel_task);
+    executor_post(request->client->executor, &request->cancel_task);
 }
 
 void lh_request_free(struct lh_request *request)
@@ -438,7 +432,7 @@ void lh_request_free(struct lh_request *request)
     request_unref(request);
 }
 
-void lease_release(struct loop_task *task)
+void lease_release(struct inbox_item *task)
 {
     struct lh_request *request = (struct lh_request *)task;
     struct lh_lease *lease = request->lease;
@@ -461,7 +455,7 @@ void lease_drop_cooldown(struct lh_lease *lease)
             local_queue_drop_cooldown(lease->parts[i].waiter);
 }
 
-void lease_detach(struct loop_task *task)
+void lease_detach(struct inbox_item *task)
 {
     struct lh_request *request = (struct lh_request *)task;
     struct lh_lease *lease = request->lease;

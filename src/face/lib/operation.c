@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct operation {
-    struct loop_task task; /* first */
+    struct inbox_item task; /* first */
     struct call call;
     struct lease_options options;
     struct lh_view *status; /* the result of a query … */
@@ -125,7 +125,7 @@ static void on_operation_event(void *owner, struct task *task, const struct task
     struct lh_client *client = op->call.client;
     const char *key = op->options.request.key;
     (void)task;
-    if (news->event != TASK_ENDED)
+    if (news->notify != NOTIFY_ENDED)
         return;
     report_news(client, key, news, news->outcome, &op->call.report);
     if (op->hooks.on_done != NULL)
@@ -138,7 +138,7 @@ static void on_operation_event(void *owner, struct task *task, const struct task
     operation_end(op);
 }
 
-static void operation_start(struct loop_task *task)
+static void operation_start(struct inbox_item *task)
 {
     struct operation *op = (struct operation *)task;
     struct lh_client *client = op->call.client;
@@ -149,9 +149,9 @@ static void operation_start(struct loop_task *task)
     if (op->hooks.ends != NULL)
         lease_forget(op->hooks.ends);
     if (op->mark != NULL) /* adopts a promoted lease before the operation starts */
-        local_queue_tick(client->local_queue);
+        executor_tick(client->executor);
     if (entered && !client->closing &&
-        executor_start(local_queue_executor(client->local_queue), &op->options, &caller) != NULL)
+        executor_start(client->executor, &op->options, &caller) != NULL)
         return;
     if (client->closing)
         (void)report_set(&op->call.report, LH_BUSY, CLOSING_TEXT);

@@ -10,7 +10,7 @@
 #include "store/translate.h"
 
 struct peek {
-    struct loop_task task; /* first */
+    struct inbox_item task; /* first */
     struct call call;
     const char *key;
     bool needs_store; /* the key is not in the cache */
@@ -40,7 +40,7 @@ static void report_record(const struct lh_client *client, const char *key,
                           struct lh_report *out)
 {
     struct view view = view_of(client, at);
-    struct task_news news = {.event = TASK_ENDED, .record = record, .at = *at};
+    struct task_news news = {.notify = NOTIFY_ENDED, .record = record, .at = *at};
     news.key_info = record_key_info(record, &view);
     news.outcome = peek_outcome(record, &view, &news.key_info);
     news.why = news.outcome == OUTCOME_OK ? "free" : NULL;
@@ -69,7 +69,7 @@ static bool peek_from_entry(struct peek *peek, const struct watch_cache_entry *e
     return true;
 }
 
-static void peek_cache(struct loop_task *task)
+static void peek_cache(struct inbox_item *task)
 {
     struct peek *peek = (struct peek *)task;
     struct lh_client *client = peek->call.client;
@@ -93,8 +93,7 @@ static void on_peek_done(const struct lh_client *asked, const struct operation_h
     struct peek *peek = hooks->out;
     struct lh_client *client = peek->call.client;
     ASSERT(client == asked);
-    const struct store_reply *reply =
-        executor_last_reply(local_queue_executor(client->local_queue), peek->key);
+    const struct store_reply *reply = executor_last_reply(client->executor, peek->key);
     if (news->outcome != OUTCOME_OK || news->record == NULL)
         return;
     report_record(client, peek->key, news->record, &news->at, report);

@@ -209,12 +209,12 @@ static void on_query_reply(void *caller, const struct store_reply *reply)
 }
 
 struct query_call {
-    struct loop_task task; /* first */
+    struct inbox_item task; /* first */
     struct call call;
     struct query *query;
 };
 
-static void query_start(struct loop_task *task)
+static void query_start(struct inbox_item *task)
 {
     struct query *query = ((struct query_call *)task)->query;
     struct lh_client *client = query->client;
@@ -370,7 +370,7 @@ static void on_store_change(void *caller, const struct store_reply *reply)
 }
 
 struct watch_call {
-    struct loop_task task; /* first */
+    struct inbox_item task; /* first */
     struct call call;
     struct lh_watcher *watch;
 };
@@ -402,7 +402,7 @@ bool query_start_watch(struct lh_client *client)
 }
 
 /* All watches share the confirmation of the first. */
-static void watch_start(struct loop_task *task)
+static void watch_start(struct inbox_item *task)
 {
     struct watch_call *watch_call = (struct watch_call *)task;
     struct lh_watcher *watch = watch_call->watch;
@@ -413,7 +413,7 @@ static void watch_start(struct loop_task *task)
         end_call(&watch->call, LH_OK, watch->prefix, "watching");
 }
 
-static void watch_stop(struct loop_task *task)
+static void watch_stop(struct inbox_item *task)
 {
     struct watch_call *watch_call = (struct watch_call *)task;
     struct lh_watcher **at = &watch_call->call.client->watches;

@@ -67,6 +67,17 @@ static void report_fill(struct lh_report *report, enum lh_outcome outcome, const
     text_clean(report->text, length);
 }
 
+enum lh_outcome report_ok(struct lh_report *report, const char *message)
+{
+    size_t length = strlen(message);
+    if (report == NULL || report->size < sizeof *report)
+        return report_set(report, LH_OK, message);
+    ASSERT(length < sizeof report->text);
+    report_clear(report);
+    memcpy(report->text, message, length + 1);
+    return LH_OK;
+}
+
 /* For a caller with an older, smaller report. Out of line because of its large frame. */
 __attribute__((noinline)) static void
 report_fill_short(struct lh_report *report, enum lh_outcome outcome, const char *message)

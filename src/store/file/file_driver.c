@@ -253,19 +253,18 @@ static void prepare_wakeup(struct file *file, const struct file_job *job)
 static void run_batch(struct file *file, struct file_job *jobs, size_t count, uint64_t need)
 {
     int64_t deadline_ms = file_deadline_of(file);
-    enum log_result results[JOBS_MAX] = {LOG_OK};
     for (size_t i = 0; i < count; i++)
         prepare_wakeup(file, &jobs[i]);
     enum log_result all = log_begin(file->log, need, deadline_ms);
     file->began = log_seen(file->log);
     for (size_t i = 0; i < count && all == LOG_OK; i++)
-        results[i] = check_and_write(file, &jobs[i]);
+        jobs[i].logged = check_and_write(file, &jobs[i]);
     if (all == LOG_OK)
         all = log_end(file->log);
     if (all == LOG_OK)
         all = log_sync(file->log, deadline_ms);
     for (size_t i = 0; i < count; i++) {
-        enum log_result result = all != LOG_OK ? all : results[i];
+        enum log_result result = all != LOG_OK ? all : jobs[i].logged;
         if (result != LOG_OK)
             file_reply_trouble(&jobs[i], file_explain(file, result));
         else
@@ -350,11 +349,16 @@ static void file_submit(void *state, const struct store_request *request, store_
 {
     struct file *file = state;
     ASSERT(file->magic == FILE_MAGIC);
-    struct file_job job = {.request = *request, .done = done, .caller = caller};
-    if (file->job_count == JOBS_MAX)
-        file_reply_trouble(&job, "too many requests at once");
-    else
-        file->jobs[file->job_count++] = job;
+    (void)pthread_mutex_lock(&file->mutex);
+    bool full = file->job_count == JOBS_MAX;
+    if (!full)
+        file->jobs[file->filling][file->job_count++] =
+            (struct file_job){.request = *request, .done = done, .caller = caller};
+    (void)pthread_mutex_unlock(&file->mutex);
+    if (full)
+        done(caller, &(struct store_reply){.result = REPLY_TROUBLE,
+                                           .now_ms = TIME_UNKNOWN,
+                                           .why = "too many requests at once"});
 }
 
 static uint64_t request_size(const struct store_request *request)
@@ -364,13 +368,22 @@ static uint64_t request_size(const struct store_request *request)
     return writes ? log_record_size(strlen(request->key), length) : 0;
 }
 
+/* Requests submitted meanwhile belong to the next step. */
+static struct file_job *take_jobs(struct file *file, size_t *out_count)
+{
+    (void)pthread_mutex_lock(&file->mutex);
+    struct file_job *jobs = file->jobs[file->filling];
+    *out_count = file->job_count;
+    file->filling = 1 - file->filling;
+    file->job_count = 0;
+    (void)pthread_mutex_unlock(&file->mutex);
+    return jobs;
+}
+
 static void run_jobs(struct file *file)
 {
-    /* Requests submitted by callbacks belong to the next step. */
-    size_t count = file->job_count, from = 0;
-    struct file_job *jobs = file->running;
-    memcpy(jobs, file->jobs, count * sizeof *jobs);
-    file->job_count = 0;
+    size_t count, from = 0;
+    struct file_job *jobs = take_jobs(file, &count);
     while (from < count) {
         uint64_t need = request_size(&jobs[from].request);
         size_t up_to = from + 1;
@@ -387,9 +400,10 @@ static void file_step(void *state)
     struct file *file = state;
     ASSERT(file->magic == FILE_MAGIC);
     if (file->process != getpid()) {
-        for (size_t i = 0; i < file->job_count; i++)
-            file_reply_trouble(&file->jobs[i], "the process was forked; open the store again");
-        file->job_count = 0;
+        size_t count;
+        const struct file_job *jobs = take_jobs(file, &count);
+        for (size_t i = 0; i < count; i++)
+            file_reply_trouble(&jobs[i], "the process was forked; open the store again");
         return;
     }
     while (wakeup_next(&file->wakeup, buffer, sizeof buffer))
@@ -431,6 +445,7 @@ static void file_close(void *state)
     log_close(&file->log);
     disk_done(&file->disk);
     free(file->path);
+    (void)pthread_mutex_destroy(&file->mutex);
     file->magic = 0;
 }
 
@@ -466,6 +481,7 @@ static bool file_open(void *state, const char *url, const struct store_callbacks
         free(file->path);
         return false;
     }
+    (void)pthread_mutex_init(&file->mutex, NULL);
     file->magic = FILE_MAGIC;
     file->alive = callbacks->session != 0 ? log_session_keep(file->log, callbacks->session) : -1;
     file->events = epoll_create1(EPOLL_CLOEXEC);

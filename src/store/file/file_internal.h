@@ -11,7 +11,7 @@
 
 enum {
     FILE_MAGIC = 0xf11e,
-    JOBS_MAX = 1024,
+    JOBS_MAX = 2048,
     BATCH_BYTES_MAX = 1 << 20, /* bytes of records in one batch */
     WATCHES_MAX = 64,
     HISTORY_MOST = 100,
@@ -25,6 +25,7 @@ struct file_job {
     struct store_request request;
     store_done *done;
     void *caller;
+    enum log_result logged;
     enum reply_status result;
     int64_t now_ms;           /* when the record was read: a renewal may follow */
     bool wrote;               /* then the reply reports no dead sessions */
@@ -54,8 +55,9 @@ struct file {
     struct wakeup wakeup;
     int alive; /* the open file whose lock marks our session as alive */
     int events, changes;
+    pthread_mutex_t mutex; /* protects the two members below, and jobs[filling] */
     size_t job_count;
-    struct file_job jobs[JOBS_MAX], running[JOBS_MAX];
+    size_t filling; /* submit() fills this array; a step runs the other one */
     size_t watch_count;
     struct file_watch watches[WATCHES_MAX];
     uint64_t began;             /* the end of the log at the start of this batch */
@@ -69,6 +71,7 @@ struct file {
     struct record scratch;
     char encoded[RECORD_MAX + 1];
     char why[WHY_MOST];
+    struct file_job jobs[2][JOBS_MAX];
 };
 
 /* file_driver.c */
