@@ -292,10 +292,9 @@ int64_t waiter_since_ms(const struct waiter *waiter)
     return timed ? (int64_t)((waiter->ticket - TICKET_TIMED) / TICKET_STEP) : TIME_UNKNOWN;
 }
 
-void record_time_ticket(struct record *record, int64_t now_ms)
+void record_time_ticket(struct record *record, struct waiter *waiter, int64_t now_ms)
 {
-    ASSERT(record->waiter_count > 0);
-    struct waiter *waiter = &record->waiters[record->waiter_count - 1];
+    ASSERT(waiter->ticket + 1 == record->next_ticket);
     const int64_t most_ms = (int64_t)((TICKET_MAX - TICKET_TIMED) / TICKET_STEP);
     if (now_ms < 0 || now_ms > most_ms) /* TIME_UNKNOWN is below 0 */
         return;

@@ -188,9 +188,9 @@ uint64_t grant_token(const struct grant *grant);
  * TICKET_STEP·t was issued at t ms. Older versions issue those in between, which say nothing.
  */
 int64_t waiter_since_ms(const struct waiter *waiter);
-/* Gives the last waiter, which is new, a ticket of this time. Its time is never before that of the
- * waiter ahead. No effect if a ticket cannot express the time. */
-void record_time_ticket(struct record *record, int64_t now_ms);
+/* Gives the waiter that was added last a ticket of this time, never before that of the waiter
+ * ahead. No effect if a ticket cannot express the time. */
+void record_time_ticket(struct record *record, struct waiter *waiter, int64_t now_ms);
 
 struct grant *record_grant_by_token(struct record *record, uint64_t token);
 struct grant *record_grant_by_request(struct record *record, const char *request);

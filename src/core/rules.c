@@ -309,7 +309,7 @@ static struct verdict acquire_in_queue(struct record *record, const struct reque
         out.kind = VERDICT_WAITING;
         out.write = out.write || !was_queued;
         if (record->waiter_count > waiters && view->fresh) /* a cached time is too early */
-            record_time_ticket(record, view->at.time_ms);
+            record_time_ticket(record, waiter, view->at.time_ms);
     } else {
         out.kind = VERDICT_BUSY;
         record_remove_waiter(record, waiter);

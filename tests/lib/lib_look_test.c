@@ -363,6 +363,8 @@ static void every_holder_and_waiter_is_shown(void **state)
     assert_string_equal(seen.waiters[1].name, "low");
     assert_int_equal(seen.waiters[0].position, 1);
     assert_int_equal(seen.waiters[1].position, 2);
+    assert_true(seen.waiters[0].since_ms >= 0); /* it was queued last */
+    assert_true(seen.waiters[1].since_ms >= seen.waiters[0].since_ms);
     assert_true(seen.record_length == strlen(seen.record));
     assert_non_null(strstr(seen.record, "\"key\":\"k\",\"limit\":2"));
     for (size_t i = 0; i < QUEUED; i++) {

@@ -58,9 +58,9 @@ static void a_renewal_reads_where_the_store_only_tests(void **state)
     (void)neighbour(VERB_ACQUIRE, "b");
     use_verb(VERB_RENEW, token_in_store("b"));
     begin();
-    assert_line("idle + start -> errand; read");
+    assert_line("idle + start -> operation; read");
     carry_out();
-    assert_line("errand + answer ok -> errand; verdict done; swap if revision 1");
+    assert_line("operation + answer ok -> operation; verdict done; swap if revision 1");
     carry_out();
     assert_ended(OUTCOME_OK, NULL);
     close_lease(NULL);
@@ -69,7 +69,7 @@ static void a_renewal_reads_where_the_store_only_tests(void **state)
     (void)neighbour(VERB_ACQUIRE, "b");
     use_verb(VERB_RELEASE, token_in_store("b"));
     begin();
-    assert_line("idle + start -> errand; delete if token stands 1024");
+    assert_line("idle + start -> operation; delete if token stands 1024");
 }
 
 static void an_errand_that_breaks_never_goes_blind(void **state)

@@ -19,10 +19,10 @@ static void a_free_key_takes_one_write(void **state)
 {
     (void)state;
     begin();
-    assert_line("idle + start -> asking; verdict granted; swap if absent");
+    assert_line("idle + start -> acquiring; verdict granted; swap if absent");
     now_ms += 200;
     carry_out();
-    assert_line("asking + answer ok -> held; told held, token 1024; deadline 16000, kill 17500");
+    assert_line("acquiring + answer ok -> held; told held, token 1024; deadline 16000, kill 17500");
     assert_true(lease.token == token_in_store("a"));
 }
 
@@ -36,7 +36,7 @@ static void a_known_record_saves_a_round_trip(void **state)
     (void)neighbour_does(cooling);
     now_ms += 100;
     begin_knowing();
-    assert_line("idle + start -> asking; verdict granted; swap if revision 2");
+    assert_line("idle + start -> acquiring; verdict granted; swap if revision 2");
     carry_out();
     assert_int_equal(lease.state, LEASE_HELD);
 }
@@ -47,9 +47,9 @@ static void an_old_copy_tells_nobody_anything(void **state)
     options.request.waits = false;
     (void)neighbour(VERB_ACQUIRE, "b");
     begin_knowing();
-    assert_line("idle + start -> asking; verdict busy; read");
+    assert_line("idle + start -> acquiring; verdict busy; read");
     carry_out();
-    assert_line("asking + answer ok -> ended; verdict busy; told busy");
+    assert_line("acquiring + answer ok -> ended; verdict busy; told busy");
 }
 
 static void a_wrong_bet_is_answered_by_the_conflict(void **state)
@@ -59,7 +59,7 @@ static void a_wrong_bet_is_answered_by_the_conflict(void **state)
     (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     carry_out();
-    assert_line("asking + answer conflict -> ended; verdict busy; told busy");
+    assert_line("acquiring + answer conflict -> ended; verdict busy; told busy");
     assert_ended(OUTCOME_BUSY, NULL);
 }
 

@@ -350,7 +350,7 @@ static void a_record_fits_by_its_weight(void **state)
         grant->meta.count = META_PAIRS_MAX;
         grant->meta.used = META_MAX;
         memset(grant->meta.text, '"', META_MAX);
-        for (size_t pair = 0; pair < 2 * META_PAIRS_MAX; pair++)
+        for (size_t pair = 0; pair < (size_t)2 * META_PAIRS_MAX; pair++)
             grant->meta.text[META_MAX - 1 - pair * 2] = '\0';
         fill(waiter->holder, HOLDER_MAX);
         fill(waiter->request, REQUEST_MAX);

@@ -208,6 +208,7 @@ bool lh_view_waiter(const struct lh_view *view, size_t index, struct lh_waiter *
     const struct waiter *waiter = source != NULL ? waiter_at(source->record, index) : NULL;
     if (waiter == NULL || out == NULL || !sized_is_valid(out))
         return false;
+    found.since_ms = age_of(waiter_since_ms(waiter), source->view.at.time_ms);
     found.position = waiter_position(source->record, waiter);
     found.priority = waiter->priority;
     found.shared = waiter->mode == MODE_SHARED;
