@@ -381,16 +381,16 @@ static void real_disk_free(struct real_disk *disk)
 
 bool disk_open(struct disk *out, const char *path, struct text *why)
 {
-    struct resolved_path resolved_path;
-    if (!resolve_path(&resolved_path, path, why))
+    struct resolved_path resolved;
+    if (!resolve_path(&resolved, path, why))
         return false;
     struct real_disk *disk = calloc(1, sizeof *disk);
     if (disk == NULL || !descriptors_init(&disk->descriptors)) {
         free(disk);
         return path_refuse(why, path, "out of memory", /* error= */ 0);
     }
-    text_copy(disk->name, sizeof disk->name, resolved_path.name);
-    if (folder_open(&disk->folder, &disk->descriptors, resolved_path.folder, why) &&
+    text_copy(disk->name, sizeof disk->name, resolved.name);
+    if (folder_open(&disk->folder, &disk->descriptors, resolved.folder, why) &&
         check_file(disk, path, why)) {
         *out = real;
         out->owner = disk;

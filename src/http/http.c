@@ -259,17 +259,11 @@ static void request_finish(struct http_request *request, const struct http_respo
         request_drop(request);
 }
 
-static void request_fail(struct http_request *request, bool untrusted, const char *what)
+static void request_fail(struct http_request *request, const char *what)
 {
     char message[sizeof request->host_port + sizeof request->message + 8];
-    curl_off_t connected_us = 0;
-    const struct curl_calls *curl = request->http->curl;
-    if (curl != NULL)
-        (void)curl->easy_getinfo(request->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
     (void)snprintf(message, sizeof message, "%s: %s", request->host_port, what);
-    struct http_response response = {.sent = connected_us > 0,
-                                     .untrusted = untrusted,
-                                     .refused = request->refused,
+    struct http_response response = {.refused = request->refused,
                                      .body = "",
                                      .warnings = "",
                                      .date_s = -1,
@@ -283,15 +277,13 @@ static void request_report(struct http_request *request, CURLcode code)
     const struct curl_calls *curl = request->http->curl;
     long status = 0;
     (void)curl->easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
-    bool untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CERTPROBLEM ||
-                     code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_ISSUER_ERROR;
     const char *message =
         request->message[0] != '\0' ? request->message : curl->easy_strerror(code);
     long error = 0;
     (void)curl->easy_getinfo(request->easy, CURLINFO_OS_ERRNO, &error);
     request->refused = code == CURLE_COULDNT_CONNECT && error == ECONNREFUSED;
     if (code != CURLE_OK || status == 0) {
-        request_fail(request, untrusted, request->too_long ? "the answer is too long" : message);
+        request_fail(request, request->too_long ? "the answer is too long" : message);
         return;
     }
     struct http_response response = {.status = (int)status,
@@ -319,7 +311,7 @@ static bool request_deliver(struct http_request *request)
     memmove(request->bytes, request->bytes + used, request->length + 1);
     if (request->length < request->most)
         return true;
-    request_fail(request, /* untrusted= */ false, "a part of the answer is too long");
+    request_fail(request, "a part of the answer is too long");
     return false;
 }
 
@@ -355,13 +347,11 @@ static void request_on_timeout(void *owner)
 {
     struct http_request *request = owner;
     char message[64];
-    if (request->http->curl == NULL) {
-        request_fail(request, /* untrusted= */ false, "cannot load libcurl.so.4; install libcurl4");
-        return;
-    }
     (void)snprintf(message, sizeof message, "no answer within %lld ms",
                    (long long)request->timeout_ms);
-    request_fail(request, /* untrusted= */ false, message);
+    request_fail(request, request->http->curl != NULL
+                              ? message
+                              : "cannot load libcurl.so.4; install libcurl4");
 }
 
 /* ---- start and cancel ---- */

@@ -25,8 +25,6 @@ struct http_options {
 
 struct http_response {
     int status;       /* 0: no response */
-    bool sent;        /* status 0: it may have reached the server; its outcome is unknown */
-    bool untrusted;   /* status 0: a certificate was refused, theirs or ours */
     bool refused;     /* status 0: no server listens at any of its addresses */
     const char *body; /* valid until the callback returns; NUL-terminated */
     size_t body_length;

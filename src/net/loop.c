@@ -35,7 +35,7 @@ struct loop {
     atomic_bool stopped;
     pthread_mutex_t thread_mutex; /* its owner acts as the loop's thread */
     size_t listener_count;
-    struct loop_listener loop_listener[LOOP_LISTENERS_MAX];
+    struct loop_listener listeners[LOOP_LISTENERS_MAX];
 };
 
 static void loop_check_deadline(struct loop *loop)
@@ -58,10 +58,10 @@ static void loop_on_wake(void *owner)
 /* The deadline comes before every descriptor; the poller runs its timers only after them. */
 static void loop_on_ready(void *owner, unsigned what)
 {
-    const struct loop_listener *loop_listener = owner;
+    const struct loop_listener *listener = owner;
     (void)what;
-    loop_check_deadline(loop_listener->loop);
-    loop_listener->readable(loop_listener->owner);
+    loop_check_deadline(listener->loop);
+    listener->readable(listener->owner);
 }
 
 void loop_enter(struct loop *loop)
@@ -112,7 +112,7 @@ void loop_free(struct loop **loop_pointer)
         return;
     ASSERT(loop->magic == LOOP_MAGIC);
     for (size_t i = 0; i < loop->listener_count; i++)
-        (void)poller_watch(loop->poller, &loop->loop_listener[i].watch, 0);
+        (void)poller_watch(loop->poller, &loop->listeners[i].watch, 0);
     if (loop->poller != NULL)
         poller_call_at(loop->poller, &loop->timer, POLLER_NEVER);
     poller_free(&loop->poller);
@@ -135,13 +135,13 @@ bool loop_listen(struct loop *loop, int file, void (*readable)(void *owner), voi
     ASSERT(loop->magic == LOOP_MAGIC);
     if (loop->listener_count == LOOP_LISTENERS_MAX)
         return false;
-    struct loop_listener *loop_listener = &loop->loop_listener[loop->listener_count];
-    *loop_listener = (struct loop_listener){
-        .loop = loop,
-        .watch = {.file = file, .ready = loop_on_ready, .owner = loop_listener},
-        .readable = readable,
-        .owner = owner};
-    if (!poller_watch(loop->poller, &loop_listener->watch, POLLER_READ))
+    struct loop_listener *listener = &loop->listeners[loop->listener_count];
+    *listener =
+        (struct loop_listener){.loop = loop,
+                               .watch = {.file = file, .ready = loop_on_ready, .owner = listener},
+                               .readable = readable,
+                               .owner = owner};
+    if (!poller_watch(loop->poller, &listener->watch, POLLER_READ))
         return false;
     loop->listener_count++;
     return true;

@@ -75,15 +75,15 @@ struct child_start {
  */
 __attribute__((no_sanitize("address"))) static int program_exec(void *argument)
 {
-    struct child_start *child_start = argument;
-    const struct program *program = child_start->program;
+    struct child_start *start = argument;
+    const struct program *program = start->program;
     pid_t self = getpid();
     atomic_store(program->group, self);
-    child_start->error = EOWNERDEAD;
+    start->error = EOWNERDEAD;
     if (setpgid(/* pid= */ 0, /* pgid= */ 0) != 0)
         return 1;
     /* The parent may have died before the death signal was set. */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != child_start->parent)
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != start->parent)
         return 1;
     if (program->out > 0 && dup2(program->out, STDOUT_FILENO) < 0)
         return 1;
@@ -91,9 +91,9 @@ __attribute__((no_sanitize("address"))) static int program_exec(void *argument)
     if (program->foreground_from > 0 && tcgetpgrp(program->terminal) == program->foreground_from)
         (void)tcsetpgrp(program->terminal, self);
     (void)sigprocmask(SIG_SETMASK, program->mask, NULL);
-    child_start->error = 0;
+    start->error = 0;
     (void)execve(program->path, program->argv, program->environment);
-    child_start->error = errno;
+    start->error = errno;
     return 1;
 }
 
@@ -101,15 +101,15 @@ pid_t program_start(const struct program *program)
 {
     enum { STACK = 16384 };
     _Alignas(16) char stack[STACK];
-    struct child_start child_start = {.program = program, .parent = getpid()};
+    struct child_start start = {.program = program, .parent = getpid()};
     /* Like vfork(): the parent sleeps until the exec, and the memory of its open store is not
      * copied. */
     pid_t child =
-        clone(program_exec, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &child_start);
+        clone(program_exec, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
     if (child < 0)
         return -errno;
-    if (child_start.error == 0)
+    if (start.error == 0)
         return child;
     (void)waitpid(child, NULL, /* options= */ 0);
-    return -child_start.error;
+    return -start.error;
 }

@@ -18,15 +18,14 @@ struct yaml_reader {
     bool refused; /* only the first reason is reported */
 };
 
-static json_t *yaml_fail(struct yaml_reader *yaml_reader, const yaml_node_t *node,
-                         const char *string)
+static json_t *yaml_fail(struct yaml_reader *reader, const yaml_node_t *node, const char *string)
 {
-    if (!yaml_reader->refused) {
-        text_add(yaml_reader->why, "line ");
-        text_add_u64(yaml_reader->why, node != NULL ? node->start_mark.line + 1 : 1);
-        TEXT_JOIN(yaml_reader->why, ": ", string);
+    if (!reader->refused) {
+        text_add(reader->why, "line ");
+        text_add_u64(reader->why, node != NULL ? node->start_mark.line + 1 : 1);
+        TEXT_JOIN(reader->why, ": ", string);
     }
-    yaml_reader->refused = true;
+    reader->refused = true;
     return NULL;
 }
 
@@ -96,7 +95,7 @@ static json_t *number_of(const char *string)
     return is_whole ? json_integer((json_int_t)number) : json_real(number);
 }
 
-static json_t *scalar_of(struct yaml_reader *yaml_reader, const yaml_node_t *node)
+static json_t *scalar_of(struct yaml_reader *reader, const yaml_node_t *node)
 {
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
     static const char *const true_values[] = {"true", "True", "TRUE", "yes", "Yes", "YES",
@@ -106,8 +105,8 @@ static json_t *scalar_of(struct yaml_reader *yaml_reader, const yaml_node_t *nod
     const char *string = (const char *)node->data.scalar.value;
     size_t length = node->data.scalar.length;
     if (strlen(string) != length)
-        return yaml_fail(yaml_reader, node, "a value must not contain NUL");
-    if (yaml_reader->scalars == YAML_TYPED && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
+        return yaml_fail(reader, node, "a value must not contain NUL");
+    if (reader->scalars == YAML_TYPED && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
         if (is_one_of(string, nulls))
             return json_null();
         if (is_one_of(string, true_values))
@@ -119,20 +118,20 @@ static json_t *scalar_of(struct yaml_reader *yaml_reader, const yaml_node_t *nod
             return number;
     }
     json_t *text = json_stringn(string, length);
-    return text != NULL ? text : yaml_fail(yaml_reader, node, "invalid UTF-8");
+    return text != NULL ? text : yaml_fail(reader, node, "invalid UTF-8");
 }
 
 /* ---- nodes ---- */
 
-static json_t *convert(struct yaml_reader *yaml_reader, int index, unsigned depth);
+static json_t *convert(struct yaml_reader *reader, int index, unsigned depth);
 
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as the document, 64 at most */
-static json_t *list_of(struct yaml_reader *yaml_reader, const yaml_node_t *node, unsigned depth)
+static json_t *list_of(struct yaml_reader *reader, const yaml_node_t *node, unsigned depth)
 {
     json_t *list = json_array();
     for (const yaml_node_item_t *item = node->data.sequence.items.start;
          item < node->data.sequence.items.top; item++) {
-        json_t *value = convert(yaml_reader, *item, depth + 1);
+        json_t *value = convert(reader, *item, depth + 1);
         if (value != NULL && json_array_append_new(list, value) == 0)
             continue;
         json_decref(list);
@@ -142,32 +141,31 @@ static json_t *list_of(struct yaml_reader *yaml_reader, const yaml_node_t *node,
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as the document, 64 at most */
-static bool yaml_add_pair(struct yaml_reader *yaml_reader, json_t *map,
-                          const yaml_node_pair_t *pair, unsigned depth)
+static bool yaml_add_pair(struct yaml_reader *reader, json_t *map, const yaml_node_pair_t *pair,
+                          unsigned depth)
 {
-    const yaml_node_t *node = yaml_document_get_node(&yaml_reader->document, pair->key);
+    const yaml_node_t *node = yaml_document_get_node(&reader->document, pair->key);
     if (node->type != YAML_SCALAR_NODE)
-        return yaml_fail(yaml_reader, node, "a key must be text") != NULL;
+        return yaml_fail(reader, node, "a key must be text") != NULL;
     const char *key = (const char *)node->data.scalar.value;
     if (strcmp(key, "<<") == 0)
-        return yaml_fail(yaml_reader, node, "merge keys (<<) are not JSON; write the keys out") !=
-               NULL;
+        return yaml_fail(reader, node, "merge keys (<<) are not JSON; write the keys out") != NULL;
     if (json_object_get(map, key) != NULL)
-        return yaml_fail(yaml_reader, node, "duplicate key") != NULL;
-    json_t *value = convert(yaml_reader, pair->value, depth + 1);
+        return yaml_fail(reader, node, "duplicate key") != NULL;
+    json_t *value = convert(reader, pair->value, depth + 1);
     if (value == NULL)
         return false;
     return json_object_set_new(map, key, value) == 0 ||
-           yaml_fail(yaml_reader, node, "this key is not UTF-8") != NULL;
+           yaml_fail(reader, node, "this key is not UTF-8") != NULL;
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as the document, 64 at most */
-static json_t *map_of(struct yaml_reader *yaml_reader, const yaml_node_t *node, unsigned depth)
+static json_t *map_of(struct yaml_reader *reader, const yaml_node_t *node, unsigned depth)
 {
     json_t *map = json_object();
     for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
          pair < node->data.mapping.pairs.top; pair++) {
-        if (!yaml_add_pair(yaml_reader, map, pair, depth)) {
+        if (!yaml_add_pair(reader, map, pair, depth)) {
             json_decref(map);
             return NULL;
         }
@@ -176,43 +174,43 @@ static json_t *map_of(struct yaml_reader *yaml_reader, const yaml_node_t *node, 
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as the document, 64 at most */
-static json_t *convert(struct yaml_reader *yaml_reader, int index, unsigned depth)
+static json_t *convert(struct yaml_reader *reader, int index, unsigned depth)
 {
-    const yaml_node_t *node = yaml_document_get_node(&yaml_reader->document, index);
-    if (depth > DEPTH_MAX || yaml_reader->left == 0)
-        return yaml_fail(yaml_reader, node, "this is nested too deeply, or too large");
-    yaml_reader->left--;
+    const yaml_node_t *node = yaml_document_get_node(&reader->document, index);
+    if (depth > DEPTH_MAX || reader->left == 0)
+        return yaml_fail(reader, node, "this is nested too deeply, or too large");
+    reader->left--;
     if (node->type == YAML_SCALAR_NODE)
-        return scalar_of(yaml_reader, node);
-    return node->type == YAML_SEQUENCE_NODE ? list_of(yaml_reader, node, depth)
-                                            : map_of(yaml_reader, node, depth);
+        return scalar_of(reader, node);
+    return node->type == YAML_SEQUENCE_NODE ? list_of(reader, node, depth)
+                                            : map_of(reader, node, depth);
 }
 
 /* ---- documents ---- */
 
-static bool yaml_load(yaml_parser_t *parser, struct yaml_reader *yaml_reader)
+static bool yaml_load(yaml_parser_t *parser, struct yaml_reader *reader)
 {
-    if (yaml_parser_load(parser, &yaml_reader->document) != 0)
+    if (yaml_parser_load(parser, &reader->document) != 0)
         return true;
-    text_add(yaml_reader->why, "line ");
-    text_add_u64(yaml_reader->why, parser->problem_mark.line + 1);
-    TEXT_JOIN(yaml_reader->why, ": this is no YAML: ",
+    text_add(reader->why, "line ");
+    text_add_u64(reader->why, parser->problem_mark.line + 1);
+    TEXT_JOIN(reader->why, ": this is no YAML: ",
               parser->problem != NULL ? parser->problem : "it cannot be read");
     return false;
 }
 
 /* After the first document only empty ones may follow: "---" at the end is common. */
-static bool is_all(yaml_parser_t *parser, struct yaml_reader *yaml_reader)
+static bool is_all(yaml_parser_t *parser, struct yaml_reader *reader)
 {
     for (;;) {
-        if (!yaml_load(parser, yaml_reader))
+        if (!yaml_load(parser, reader))
             return false;
-        const yaml_node_t *root = yaml_document_get_root_node(&yaml_reader->document);
+        const yaml_node_t *root = yaml_document_get_root_node(&reader->document);
         bool ends = root == NULL;
         bool empty = !ends && root->type == YAML_SCALAR_NODE && root->data.scalar.length == 0;
         if (!ends && !empty)
-            (void)yaml_fail(yaml_reader, root, "a second document begins; give one object only");
-        yaml_document_delete(&yaml_reader->document);
+            (void)yaml_fail(reader, root, "a second document begins; give one object only");
+        yaml_document_delete(&reader->document);
         if (ends || !empty)
             return ends;
     }
@@ -220,7 +218,7 @@ static bool is_all(yaml_parser_t *parser, struct yaml_reader *yaml_reader)
 
 json_t *yaml_to_json(const char *bytes, size_t length, enum yaml_scalars scalars, struct text *why)
 {
-    struct yaml_reader yaml_reader = {.scalars = scalars, .left = NODES_MAX, .why = why};
+    struct yaml_reader reader = {.scalars = scalars, .left = NODES_MAX, .why = why};
     yaml_parser_t parser;
     json_t *json = NULL;
     if (yaml_parser_initialize(&parser) == 0) {
@@ -228,14 +226,14 @@ json_t *yaml_to_json(const char *bytes, size_t length, enum yaml_scalars scalars
         return NULL;
     }
     yaml_parser_set_input_string(&parser, (const unsigned char *)bytes, length);
-    if (yaml_load(&parser, &yaml_reader)) {
-        if (yaml_document_get_root_node(&yaml_reader.document) == NULL)
-            (void)yaml_fail(&yaml_reader, NULL, "the document is empty");
+    if (yaml_load(&parser, &reader)) {
+        if (yaml_document_get_root_node(&reader.document) == NULL)
+            (void)yaml_fail(&reader, NULL, "the document is empty");
         else
-            json = convert(&yaml_reader, /* index= */ 1, /* depth= */ 0);
-        yaml_document_delete(&yaml_reader.document);
+            json = convert(&reader, /* index= */ 1, /* depth= */ 0);
+        yaml_document_delete(&reader.document);
     }
-    if (json != NULL && !is_all(&parser, &yaml_reader)) {
+    if (json != NULL && !is_all(&parser, &reader)) {
         json_decref(json);
         json = NULL;
     }

@@ -83,21 +83,21 @@ struct copy_state {
 };
 
 /* Syncs in steps, because a long sync would delay those of other processes. */
-static int compaction_write(struct copy_state *copy_state)
+static int compaction_write(struct copy_state *copy)
 {
-    struct log_file *next = &copy_state->next;
+    struct log_file *next = &copy->next;
     int error = log_file_write(next);
-    if (error != 0 || next->written - copy_state->synced < SYNC_EACH)
+    if (error != 0 || next->written - copy->synced < SYNC_EACH)
         return error;
-    copy_state->synced = next->written;
+    copy->synced = next->written;
     return next->disk->sync(next->disk->owner, next->file);
 }
 
 /* Copies current records, and all records from `recent` on. */
-static enum log_result copy_live(struct log *log, struct copy_state *copy_state, uint64_t recent)
+static enum log_result copy_live(struct log *log, struct copy_state *copy, uint64_t recent)
 {
-    struct log_file *next = &copy_state->next;
-    struct log_reader *reader = &copy_state->reader;
+    struct log_file *next = &copy->next;
+    struct log_reader *reader = &copy->reader;
     struct log_record record, before;
     while (log_reader_next(reader, &record) == LOG_READ_OK) {
         uint64_t hash = log_file_hash(record.key, record.key_length);
@@ -110,7 +110,7 @@ static enum log_result copy_live(struct log *log, struct copy_state *copy_state,
         if (error == 0 && (record.key_length == 0 || !worth))
             continue;
         if (error == 0 && !log_file_fits(next, log_record_size(record.key_length, record.length)))
-            error = compaction_write(copy_state);
+            error = compaction_write(copy);
         if (error == 0)
             error = log_file_find(next, record.key, record.key_length, &before);
         if (error != 0)
@@ -135,36 +135,36 @@ static struct log_host current_host(const struct log *log)
     return host;
 }
 
-static void compaction_end(struct copy_state *copy_state)
+static void compaction_end(struct copy_state *copy)
 {
-    log_reader_done(&copy_state->reader);
-    log_file_done(&copy_state->next);
+    log_reader_done(&copy->reader);
+    log_file_done(&copy->next);
 }
 
 /* Creates a file with its LOG_HOST record; after a failure there is nothing to end. */
-static enum log_result compaction_begin(struct log *log, struct copy_state *copy_state,
+static enum log_result compaction_begin(struct log *log, struct copy_state *copy,
                                         const char *suffix, const struct stamp *latest,
                                         const struct log_host *host)
 {
     size_t live = 0;
     uint64_t *offsets = NULL, slots = log->options.slots;
-    copy_state->synced = 0;
-    bool fine = log_file_init(&copy_state->next, log->options.disk);
-    fine = log_reader_init(&copy_state->reader, &log->current, /* limit= */ 0) && fine;
+    copy->synced = 0;
+    bool fine = log_file_init(&copy->next, log->options.disk);
+    fine = log_reader_init(&copy->reader, &log->current, /* limit= */ 0) && fine;
     int error = fine ? hash_index_live(&log->current.index, &offsets, &live) : -ENOMEM;
     free(offsets);
     while (slots < 4 * live && slots < LOG_SLOTS_MOST)
         slots *= 2;
     struct log_header header = header_after(log, (uint32_t)slots, latest->revision);
     if (error == 0 && header.generation <= LOG_GENERATION_MAX)
-        error = log_file_make(&copy_state->next, suffix, &header);
+        error = log_file_make(&copy->next, suffix, &header);
     enum log_result result = log_failed(log, "make a new file", error);
     if (header.generation > LOG_GENERATION_MAX)
         result = LOG_EXHAUSTED;
     if (result != LOG_OK)
-        compaction_end(copy_state);
+        compaction_end(copy);
     else if (host != NULL)
-        log_file_add_host(&copy_state->next, host, latest, /* file_length= */ 0);
+        log_file_add_host(&copy->next, host, latest, /* file_length= */ 0);
     return result;
 }
 
@@ -207,33 +207,32 @@ static int64_t deadline_in(const struct log *log, int64_t timeout_ms)
 }
 
 /* Copies the bulk, then records appended meanwhile, until few are left. */
-static enum log_result copy_bulk(struct log *log, struct copy_state *copy_state, int64_t timeout_ms)
+static enum log_result copy_bulk(struct log *log, struct copy_state *copy, int64_t timeout_ms)
 {
     enum log_result result = LOG_OK;
     for (int tries = 0; result == LOG_OK && tries < TRIES_MOST; tries++) {
         uint64_t end = atomic_load(&log->shared->end);
         if (atomic_load(&log->shared->attachment) != log->attachment)
             return LOG_REMOVED;
-        if (tries > 0 && end - copy_state->reader.at < log->options.segment / 8)
+        if (tries > 0 && end - copy->reader.at < log->options.segment / 8)
             break;
         result = log_sync_to(log, end, /* rest= */ 0, deadline_in(log, timeout_ms));
         uint64_t recent = end > log->options.window ? end - log->options.window : 0;
-        copy_state->reader.limit = log->safe = end;
+        copy->reader.limit = log->safe = end;
         if (result == LOG_OK)
-            result = copy_live(log, copy_state,
-                               copy_state->reader.at == LOG_START ? recent : /* all= */ 0);
+            result = copy_live(log, copy, copy->reader.at == LOG_START ? recent : /* all= */ 0);
     }
     return result;
 }
 
 /* Under the append lock: copies the rest and makes the new file current. LOG_LOCKED if the old one
  * has grown too much meanwhile. */
-static enum log_result compaction_finish(struct log *log, struct copy_state *copy_state)
+static enum log_result compaction_finish(struct log *log, struct copy_state *copy)
 {
-    struct log_file *next = &copy_state->next;
+    struct log_file *next = &copy->next;
     const struct disk *disk = log->options.disk;
-    copy_state->reader.limit = log->current.end;
-    enum log_result result = copy_live(log, copy_state, /* recent= */ 0);
+    copy->reader.limit = log->current.end;
+    enum log_result result = copy_live(log, copy, /* recent= */ 0);
     if (result == LOG_OK)
         result = log_failed(log, "write", log_file_write(next));
     if (result == LOG_OK && next->end + log->options.reserve > next->header.length)
@@ -255,15 +254,15 @@ static void discard_file(const struct log *log, const char *suffix)
 
 /* Copies and syncs all but the rest; later rounds are short. The index can be large, so it is
  * written after the first round: compaction_finish() has to copy what is appended meanwhile. */
-static enum log_result compaction_prepare(struct log *log, struct copy_state *copy_state,
+static enum log_result compaction_prepare(struct log *log, struct copy_state *copy,
                                           int64_t timeout_ms)
 {
-    struct log_file *next = &copy_state->next;
+    struct log_file *next = &copy->next;
     enum log_result result = LOG_OK;
     for (int round = 0; result == LOG_OK && round < ROUNDS; round++) {
-        uint64_t before = copy_state->next.end;
-        result = copy_bulk(log, copy_state, timeout_ms);
-        if (round > 0 && copy_state->next.end == before)
+        uint64_t before = copy->next.end;
+        result = copy_bulk(log, copy, timeout_ms);
+        if (round > 0 && copy->next.end == before)
             break;
         if (result == LOG_OK)
             result = complete(log, next);
@@ -277,27 +276,27 @@ static enum log_result compaction_prepare(struct log *log, struct copy_state *co
 
 static enum log_result compact(struct log *log, int64_t timeout_ms)
 {
-    struct copy_state copy_state;
+    struct copy_state copy;
     struct log_host host = current_host(log);
     uint64_t attachment = log->attachment;
     struct stamp latest = {.revision = atomic_load(&log->shared->revision),
                            .time_ms = log_now_ms(log),
                            .epoch = host.epoch};
-    enum log_result result = compaction_begin(log, &copy_state, ".new", &latest, &host);
+    enum log_result result = compaction_begin(log, &copy, ".new", &latest, &host);
     if (result != LOG_OK)
         return result;
-    uint64_t number = copy_state.next.header.generation;
-    result = compaction_prepare(log, &copy_state, timeout_ms);
+    uint64_t number = copy.next.header.generation;
+    result = compaction_prepare(log, &copy, timeout_ms);
     if (result == LOG_OK)
         result = log_lock(log, LOCK_APPEND, deadline_in(log, timeout_ms));
     if (result == LOG_OK) {
         result = log_refresh(log, deadline_in(log, timeout_ms));
         /* With another file or index, the copy may be incomplete. */
         if (result == LOG_OK && log->attachment == attachment)
-            result = compaction_finish(log, &copy_state);
+            result = compaction_finish(log, &copy);
         log_unlock(log, LOCK_APPEND);
     }
-    compaction_end(&copy_state);
+    compaction_end(&copy);
     if (log->current.header.generation != number) {
         discard_file(log, ".new");
         discard_file(log, ".index.new");
@@ -316,22 +315,21 @@ enum log_result log_replace(struct log *log)
         result = log_scan(log, limit, &scan);
     if (result == LOG_OK && log->current.end < synced)
         result = log_damaged_at(log, log->current.end);
-    struct copy_state copy_state;
+    struct copy_state copy;
     struct stamp latest = {
         .revision = scan.revision, .time_ms = scan.time_ms, .epoch = scan.host.epoch};
     if (result == LOG_OK)
-        result =
-            compaction_begin(log, &copy_state, ".mend", &latest, scan.has_host ? &scan.host : NULL);
+        result = compaction_begin(log, &copy, ".mend", &latest, scan.has_host ? &scan.host : NULL);
     if (result != LOG_OK)
         return result;
-    copy_state.reader.limit = log->current.end;
-    result = copy_live(log, &copy_state, /* recent= */ 0);
+    copy.reader.limit = log->current.end;
+    result = copy_live(log, &copy, /* recent= */ 0);
     if (result == LOG_OK)
-        result = complete(log, &copy_state.next);
+        result = complete(log, &copy.next);
     const struct disk *disk = log->options.disk;
     if (result == LOG_OK)
         result = log_failed(log, "replace the log", disk->rename(disk->owner, ".mend", ""));
-    compaction_end(&copy_state);
+    compaction_end(&copy);
     enum log_reading reading = LOG_READ_OK;
     if (result == LOG_OK)
         result = log_failed(log, "open", log_file_open(&log->current, &reading));
