@@ -85,9 +85,9 @@ else
 fi
 
 # The same for a plain lock inside the process, through the public calls.
-count_light() {
+count_light() { # count_light LIVE [PROGRAM]
     local pairs=20000 # as in bench_memory.c
-    count_instructions build/bench/tests/bench_memory pairs "$1"
+    count_instructions "build/bench/tests/${2:-bench_memory}" pairs "$1"
     awk -v pairs="$pairs" '/PROGRAM TOTALS/ { gsub(",", "", $1); printf "%d\n", $1 / pairs }' \
         "$work/inclusive"
 }
@@ -122,6 +122,16 @@ printf '== a pair on file: in memory, 64 in flight\n'
 folder=$(mktemp -d /dev/shm/leasehold-bench.XXXXXX)
 for _ in 1 2 3; do build/bench/tests/bench_walk "file:$folder/locks.log" together 64000; done
 rm -rf "$folder"
+
+printf '== metrics in a plain pair inside the process (callgrind)\n'
+counted=$(count_light 1000 bench_counted)
+uncounted=$(count_light 1000 bench_uncounted)
+awk -v counted="$counted" -v uncounted="$uncounted" 'BEGIN {
+    cost = (counted - uncounted) * 100 / uncounted
+    printf "     with metrics: %6d instructions\n", counted
+    printf "  without metrics: %6d instructions\n", uncounted
+    printf "== metrics cost %.2f %%; aim at most 1: %s\n", cost, cost <= 1 ? "reached" : "missed"
+}'
 
 # Claims of ids: of a random done one, and of a new one that is cancelled again.
 count_claims() {

@@ -14,7 +14,7 @@ enum { FAST_PATH_MAGIC = 0x119470, SHARD_BITS = 6, SHARDS = 1 << SHARD_BITS, CHA
 enum { CACHE_LINE = 64 };
 /* For metrics a hold is timed if none was for a while, so that rare ones are all timed; otherwise
  * one of so many. Its release reads the clock once more. */
-enum { TIMED_AFTER_MS = 100, TIMED_OF = 64 };
+enum { TIMED_AFTER_MS = 250, TIMED_OF = 128 };
 
 struct shard {
     alignas(CACHE_LINE) pthread_mutex_t mutex;
@@ -159,14 +159,14 @@ void fast_path_free(struct fast_path **fast_path_pointer)
 }
 
 /* The new hold is timed: it counts for the holds since the last timed one. The choice does not
- * depend on how long any of them is held. */
-__attribute__((noinline)) static uint8_t shard_weigh(struct shard *shard, int64_t now_ms)
+ * depend on how long any of them is held. Out of line, as few are. */
+__attribute__((noinline)) static void shard_weigh(struct shard *shard, struct fast_path_hold *hold)
 {
     uint64_t left = shard->timed_again - shard->revision;
     ASSERT(left < TIMED_OF);
     shard->timed_again = shard->revision + TIMED_OF;
-    shard->timed_again_ms = now_ms + TIMED_AFTER_MS;
-    return (uint8_t)(TIMED_OF - left);
+    shard->timed_again_ms = hold->since_ms + TIMED_AFTER_MS;
+    hold->weight = (uint8_t)(TIMED_OF - left);
 }
 
 enum fast_path_result fast_path_acquire(struct fast_path *fast_path, struct fast_path_hold *hold,
@@ -185,8 +185,9 @@ enum fast_path_result fast_path_acquire(struct fast_path *fast_path, struct fast
             (struct fast_path_node){.hash = hash, .key = key, .revision = ++shard->revision};
         hold->listed = true;
         hold->weight = 0;
-        if (shard->revision == shard->timed_again || hold->since_ms >= shard->timed_again_ms)
-            hold->weight = shard_weigh(shard, hold->since_ms);
+        if (FAST_PATH_TIMES &&
+            (shard->revision == shard->timed_again || hold->since_ms >= shard->timed_again_ms))
+            shard_weigh(shard, hold);
         shard_put(shard, &hold->node);
         result = FAST_PATH_ACQUIRED;
     }

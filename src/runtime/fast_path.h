@@ -20,6 +20,13 @@
 
 struct fast_path;
 
+/* False only in a program of make bench that measures what metrics cost. */
+#ifdef LH_UNCOUNTED
+#define FAST_PATH_TIMES false
+#else
+#define FAST_PATH_TIMES true
+#endif
+
 /* A hold or a mark, in its chain. */
 struct fast_path_node {
     struct fast_path_node *next;
@@ -63,7 +70,12 @@ enum fast_path_result fast_path_acquire(struct fast_path *fast_path, struct fast
 /* From any thread. False if the local queue must release it: the hold has left the table, or the
  * fast path is disabled. */
 bool fast_path_release(struct fast_path *fast_path, struct fast_path_hold *hold);
-/* From any thread, after the release of a hold with a weight. */
+/* True if fast_path_time() must follow the release. */
+static inline bool fast_path_is_timed(const struct fast_path_hold *hold)
+{
+    return FAST_PATH_TIMES && hold->weight != 0;
+}
+/* From any thread. */
 void fast_path_time(struct fast_path *fast_path, const struct fast_path_hold *hold, int64_t now_ms);
 
 /* Most numbers are derived from the table, so that a pair need not count them. */

@@ -148,7 +148,7 @@ case_of 'promtool accepts the file' accepted
 together() {
     local m=$work/many.prom i pids=()
     for ((i = 0; i < 50; i++)); do
-        leasehold run "k$((i % 10))" --metrics-file "$m" -- true >>"$work/many.log" 2>&1 &
+        leasehold -q run "k$i" --metrics-file "$m" -- true >>"$work/many.log" 2>&1 &
         pids+=($!)
     done
     for i in "${pids[@]}"; do wait "$i"; done

@@ -167,12 +167,12 @@ static void rare_holds_are_all_timed(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         struct lh_lease *lease = kit_acquire(client, "k", NULL);
-        kit_sleep_ms(110);
+        kit_sleep_ms(260);
         kit_release(&lease, LH_OK);
     }
     ASSERT_METRIC(client, "lock_hold_duration_seconds_count", 2);
     ASSERT_METRIC(client, "lock_hold_duration_seconds_bucket{le=\"0.1\"}", 0);
-    assert_true(metric(client, "lock_hold_duration_seconds_sum") >= 0.2);
+    assert_true(metric(client, "lock_hold_duration_seconds_sum") >= 0.5);
     lh_close(&client);
 }
 

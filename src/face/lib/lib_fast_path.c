@@ -176,13 +176,19 @@ bool fast_lease_acquire(struct lh_client *client, const char *key,
     return true;
 }
 
+/* Out of line: few holds are timed. */
+__attribute__((noinline)) static void fast_lease_time(const struct fast_lease *fast)
+{
+    fast_path_time(fast->client->fast_path, &fast->hold, host_boot_ms());
+}
+
 bool fast_lease_release(struct lh_lease *lease)
 {
     struct fast_lease *fast = fast_lease_of(lease);
     if (!fast_path_release(fast->client->fast_path, &fast->hold))
         return false;
-    if (fast->hold.weight != 0)
-        fast_path_time(fast->client->fast_path, &fast->hold, host_boot_ms());
+    if (fast_path_is_timed(&fast->hold))
+        fast_lease_time(fast);
     fast_lease_free(lease);
     return true;
 }
