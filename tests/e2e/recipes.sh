@@ -103,7 +103,10 @@ script_locks_itself() {
     grep 'busy: backup is held by ann' err
     leasehold release backup --token "$token" --quiet
     [[ $(./import.sh) == 'importing with token '+([0-9]) ]]
-    leasehold status import | grep '^free'
+    until leasehold status import | grep '^free'; do sleep 0.02; done
+    token=$(leasehold acquire import --ttl 1h --holder ann)
+    [[ $(status_of ./import.sh 2>err) == 75 ]]
+    grep 'busy: import is held by ann' err
 }
 
 hook_checks_out() {
