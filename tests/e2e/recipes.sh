@@ -84,7 +84,7 @@ leader_is_replaced() {
     until_says log 'leads one'
     LEASEHOLD_HOLDER=two sh -c "exec $(exec_of indexer.service)" &
     second=$!
-    until leasehold status indexer | grep -q '^held: indexer by one .*1 waiting'; do sleep 0.02; done
+    until leasehold status indexer | grep -q '^held: .* by one .*1 waiting'; do sleep 0.02; done
     kill -KILL "$first"
     wait "$first" || true
     until_says log 'leads two'
@@ -103,7 +103,10 @@ script_locks_itself() {
     grep 'busy: backup is held by ann' err
     leasehold release backup --token "$token" --quiet
     [[ $(./import.sh) == 'importing with token '+([0-9]) ]]
-    leasehold status import | grep '^free'
+    until leasehold status import | grep '^free'; do sleep 0.02; done
+    token=$(leasehold acquire import --ttl 1h --holder ann)
+    [[ $(status_of ./import.sh 2>err) == 75 ]]
+    grep 'busy: import is held by ann' err
 }
 
 hook_checks_out() {
@@ -142,17 +145,18 @@ make_targets() {
 
 ci_jobs_take_turns() {
     local first second
-    program deploy.sh 'echo "begin $CI_JOB_URL" >>jobs' 'while [ ! -e done ]; do sleep 0.02; done' \
+    program deploy.sh 'echo "begin $CI_JOB_URL" >>jobs' 'while [ ! -e go ]; do sleep 0.02; done' \
         'echo "end $CI_JOB_URL" >>jobs'
     export ENVIRONMENT=shop CI_COMMIT_SHA=3f2a
     CI_JOB_URL=https://ci/1 ./ci-deploy.sh &
     first=$!
     until_says jobs 'begin https://ci/1'
-    leasehold status deploy/shop --json | jq -e '.holder == "https://ci/1" and .meta.commit == "3f2a"'
+    leasehold status deploy/shop --json |
+        jq -e '.holder == "https://ci/1" and .meta.commit == "3f2a"'
     CI_JOB_URL=https://ci/2 ./ci-deploy.sh 2>log &
     second=$!
     until_says log '^waiting: deploy/shop is held by https://ci/1'
-    touch done
+    touch go
     wait "$first"
     wait "$second"
     [[ $(cut -d' ' -f1 jobs | tr '\n' ' ') == 'begin end begin end ' ]]

@@ -32,6 +32,8 @@ type_in() {
     local line
     while IFS= read -r -t 30 -u "$from" line; do
         [[ $line != $'\001' ]] || return 0
+        # On a terminal this line is rewritten in place, and gone at the end of the wait.
+        [[ $line != 'waiting: '* ]] || continue
         said+=$line$'\n'
     done
     said+='(nothing more came within 30 s)'

@@ -116,7 +116,8 @@ static size_t why_add_break(const struct context *context, const struct lh_view 
     else
         (void)snprintf(out->risk, sizeof out->risk,
                        "Ask the holder to stop: it cannot renew any more, and the key is free when "
-                       "it confirms, in %s at the latest. Its work ends before it is finished.",
+                       "it confirms, in %s at the latest. A command of run is stopped before it is "
+                       "finished; other holders must stop by themselves.",
                        within);
     return 1;
 }
