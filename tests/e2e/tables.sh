@@ -237,7 +237,7 @@ watch_tells_ends() {
     wait "$pid" || true
     cat stream
     local at='^[0-9-]{10}T[0-9:.]{12}Z'
-    grep -qE "$at expired: w/ends: the lease of wfe-1 ended without a release, token [0-9]+$" stream
+    grep -qE "$at expired: w/ends: the lease of wfe-1 ended, token [0-9]+$" stream
     grep -qE "$at expired: w/before: the lease of early ended" stream
     grep -qE "$at held: w/ends by wfe-1 for" stream
     grep -qE "$at free: w/cool: the cooldown ended$" stream

@@ -81,7 +81,7 @@ static void end_to_text(const struct watch_end *end, struct text *out)
     }
     text_add(out, ": the lease of ");
     text_add(out, end->holder);
-    text_add(out, " ended without a release, token ");
+    text_add(out, " ended, token ");
     text_add_u64(out, end->token);
     text_clean(out->bytes, out->length);
 }
@@ -97,7 +97,7 @@ static void watch_add_key(const struct watch_output *watch, const char *key, siz
     columns_add_short(out, clean, columns > used + KEY_LEAST ? columns - used : KEY_LEAST);
 }
 
-/* "expired: KEY: the lease of HOLDER ended without a release, token 1024" */
+/* "expired: KEY: the lease of HOLDER ended, token 1024" */
 static void output_end(void *user, const struct watch_end *end, const struct lh_view *view)
 {
     const struct watch_output *watch = user;
