@@ -89,6 +89,7 @@ struct settings {
     const char *shell;           /* run, once: -c; NULL: none */
     int64_t max_hold_ms;         /* run, once; 0: none */
     bool names;                  /* list */
+    int64_t sort, state;         /* list: enum list_sort; index of a state, 0: any */
     int64_t format;              /* help */
     int64_t flight, duration_ms; /* bench */
     int64_t rate;                /* collect */
@@ -315,9 +316,17 @@ enum { LINE_SIZE = 16384 };
  * whose times are relative to the time of its write. */
 void view_to_json(const struct context *context, const struct lh_view *view, const char *outcome,
                   bool past, struct text *out);
+/* The same without the closing brace, so that the caller can add members. */
+void view_to_open_json(const struct context *context, const struct lh_view *view,
+                       const char *outcome, bool past, struct text *out);
+/* The state; for an id running, done or failed. */
+const char *view_state_name(const struct lh_view *view);
 /* Prints a line and replaces its control characters, since it may contain foreign data. */
 void output_line(struct text *line, FILE *to);
 void view_to_line(const struct lh_view *view, struct text *out);
+/* The same for a terminal: a line that is wider than `columns` has its key shortened in the middle.
+ */
+void view_to_line_within(const struct lh_view *view, size_t columns, struct text *out);
 /* Formats a refusal as JSON. `key` may be NULL. */
 void report_to_json(const struct context *context, const char *key, const struct lh_report *report,
                     struct text *out);
@@ -334,9 +343,15 @@ const char *report_refusal_word(const struct lh_report *report);
 /* Writes lines of JSON to --status-file, if given. A regular file is replaced atomically.
  * EXIT_DONE, or another exit status after printing the error. */
 int write_status_file(const struct context *context, const char *lines);
+/* Milliseconds since 1970; -1: unknown. */
+int64_t wall_clock_ms(void);
+/* Such a time as "2026-01-02T03:04:05.678Z"; "" if it is unknown. */
+const char *format_time(int64_t at_ms, char out[32]);
 /* The time `ago_ms` ago as "2026-01-02T03:04:05.678Z"; "" if it is unknown. */
 const char *format_time_ago(int64_t ago_ms, char out[32]);
-/* The time at which the record was written, by the clock of the store if it is known. */
+/* The time at which the record was written, by the clock of the store if it is known; now if the
+ * time is unknown. As text "" then. */
+int64_t view_written_ms(const struct lh_view *view);
 const char *format_written_time(const struct lh_view *view, char out[32]);
 
 #endif

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-enum { DEFAULT_COLUMNS = 80 };
+enum { DEFAULT_COLUMNS = 80, CELL_SIZE = 4096 };
 
 /* ---- the terminal ---- */
 
@@ -112,10 +112,14 @@ void columns_add_short(struct text *out, const char *text, size_t most)
 
 void columns_add_cell(struct text *out, const char *text, size_t width, bool right)
 {
-    size_t used = columns_of(text);
+    char cell[CELL_SIZE];
+    struct text shown;
+    text_init(&shown, cell, sizeof cell);
+    columns_add_short(&shown, text, width);
+    size_t used = columns_of(cell);
     for (size_t i = used; right && i < width; i++)
         text_add(out, " ");
-    columns_add_short(out, text, width);
+    text_add(out, cell);
     for (size_t i = used; !right && i < width; i++)
         text_add(out, " ");
 }

@@ -5,6 +5,7 @@
  */
 #include "face/cli/cli.h"
 
+#include "face/cli/columns.h"
 #include "wire/duration.h"
 #include "wire/json_text.h"
 
@@ -15,6 +16,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { KEY_LEAST = 16 }; /* columns of a shortened key */
 
 int outcome_exit_status(enum lh_outcome outcome)
 {
@@ -29,7 +32,7 @@ int outcome_exit_status(enum lh_outcome outcome)
     return (int)statuses[outcome];
 }
 
-static const char *format_time(int64_t at_ms, char out[32])
+const char *format_time(int64_t at_ms, char out[32])
 {
     struct tm parts;
     time_t seconds = (time_t)(at_ms / 1000);
@@ -41,7 +44,7 @@ static const char *format_time(int64_t at_ms, char out[32])
     return out;
 }
 
-static int64_t output_wall_ms(void)
+int64_t wall_clock_ms(void)
 {
     struct timespec now;
     if (clock_gettime(CLOCK_REALTIME, &now) != 0)
@@ -51,7 +54,7 @@ static int64_t output_wall_ms(void)
 
 const char *format_time_ago(int64_t ago_ms, char out[32])
 {
-    int64_t now_ms = output_wall_ms();
+    int64_t now_ms = wall_clock_ms();
     return format_time(ago_ms < 0 || now_ms < 0 ? -1 : now_ms - ago_ms, out);
 }
 
@@ -60,13 +63,17 @@ const char *format_time_ago(int64_t ago_ms, char out[32])
 static int64_t view_now_ms(const struct lh_view *view)
 {
     bool known = view->written_at_ms >= 0 && view->written_ago_ms >= 0;
-    return known ? view->written_at_ms + view->written_ago_ms : output_wall_ms();
+    return known ? view->written_at_ms + view->written_ago_ms : wall_clock_ms();
+}
+
+int64_t view_written_ms(const struct lh_view *view)
+{
+    return view->written_ago_ms < 0 ? wall_clock_ms() : view_now_ms(view) - view->written_ago_ms;
 }
 
 const char *format_written_time(const struct lh_view *view, char out[32])
 {
-    return format_time(view->written_ago_ms < 0 ? -1 : view_now_ms(view) - view->written_ago_ms,
-                       out);
+    return format_time(view->written_ago_ms < 0 ? -1 : view_written_ms(view), out);
 }
 
 void output_line(struct text *line, FILE *to)
@@ -237,8 +244,7 @@ static const char *const state_names[] = {
     [LH_DELAYED] = "delayed", [LH_UNREADABLE] = "unreadable",
 };
 
-/* The state; for an id running, done or failed. */
-static const char *state_name(const struct lh_view *view)
+const char *view_state_name(const struct lh_view *view)
 {
     if (view->kind == LH_WATERMARK)
         return "watermark";
@@ -271,15 +277,15 @@ static void add_kind(const struct lh_view *view, int64_t then_ms, struct text *o
         return;
     json_add_string(out, "kind", "once");
     if (view->state == LH_HELD || view->state == LH_COOLING_DOWN)
-        json_add_string(out, "once", state_name(view));
+        json_add_string(out, "once", view_state_name(view));
     if (view->state == LH_COOLING_DOWN) {
         json_add_number(out, "exit_status", view->status);
         json_add_string(out, "result", result);
     }
 }
 
-void view_to_json(const struct context *context, const struct lh_view *view, const char *outcome,
-                  bool past, struct text *out)
+void view_to_open_json(const struct context *context, const struct lh_view *view,
+                       const char *outcome, bool past, struct text *out)
 {
     int64_t then_ms = past && view->written_ago_ms > 0 ? view->written_ago_ms : 0;
     bool held = view->state == LH_HELD;
@@ -319,6 +325,12 @@ void view_to_json(const struct context *context, const struct lh_view *view, con
     if (view->text != NULL)
         json_add_string(out, "text", view->text);
     add_kind(view, then_ms, out);
+}
+
+void view_to_json(const struct context *context, const struct lh_view *view, const char *outcome,
+                  bool past, struct text *out)
+{
+    view_to_open_json(context, view, outcome, past, out);
     json_end(out);
 }
 
@@ -387,7 +399,7 @@ static void add_past(const struct lh_view *view, struct text *out)
 
 void view_to_line(const struct lh_view *view, struct text *out)
 {
-    text_add(out, state_name(view));
+    text_add(out, view_state_name(view));
     text_add(out, ": ");
     text_add(out, view->key);
     if (view->kind == LH_WATERMARK) {
@@ -419,6 +431,24 @@ void view_to_line(const struct lh_view *view, struct text *out)
         text_add_u64(out, view->waiters);
         text_add(out, " waiting");
     }
+}
+
+void view_to_line_within(const struct lh_view *view, size_t columns, struct text *out)
+{
+    struct lh_view copy = *view;
+    size_t before = out->length;
+    view_to_line(view, out);
+    text_clean(out->bytes + before, out->length - before);
+    size_t width = columns_of(out->bytes + before), key = columns_of(view->key);
+    if (width <= columns)
+        return;
+    struct text text;
+    size_t least = key < KEY_LEAST ? key : KEY_LEAST;
+    size_t spare = key - least, excess = width - columns;
+    text_init(&text, copy.key, sizeof copy.key);
+    columns_add_short(&text, view->key, key - (spare < excess ? spare : excess));
+    out->length = before;
+    view_to_line(&copy, out);
 }
 
 void output_view(const struct context *context, const struct lh_view *view)
