@@ -25,10 +25,10 @@ struct timed {
 void client_store_event(struct lh_client *client, const char *key, const char *reason,
                         const char *more, bool warns)
 {
-    struct store_event event = {
-        .key = key, .reason = reason, .holder = client->holder, .more = more, .warns = warns};
     if (client->driver->event == NULL || client->store_thread != NULL)
         return;
+    struct store_event event = {
+        .key = key, .reason = reason, .holder = client->holder, .more = more, .warns = warns};
     client->driver->event(client->state, &event);
     client->submitted = client->driver->step != NULL;
 }
@@ -54,10 +54,10 @@ static enum lh_kind kind_of(const char *key)
 
 void client_emit(struct lh_client *client, const struct lh_event *event)
 {
-    struct lh_event emitted = *event;
     emit_store_event(client, event);
     if (client->on_event == NULL)
         return;
+    struct lh_event emitted = *event;
     emitted.size = sizeof emitted;
     emitted.key_kind = kind_of(event->key);
     client_enter_callback(client);
