@@ -282,16 +282,14 @@ static void note_failure(const struct task *task, const struct lease *before,
                                                 .took_ms = event->now_ms - before->sent_at_ms});
 }
 
-static void step_traced(struct task *task, const struct event *event, const struct lease *before)
+/* Out of line, so that other steps need no room for the trace. */
+__attribute__((noinline)) static void step_traced(struct task *task, const struct event *event,
+                                                  const struct lease *before)
 {
     struct executor *executor = task->executor;
     struct record *record = &executor->record;
     char line[TRACE_SIZE];
     struct text trace;
-    if (executor->callbacks.watcher == NULL) {
-        lease_step(&task->lease, event, record, &executor->output, /* trace= */ NULL);
-        return;
-    }
     text_init(&trace, line, sizeof line);
     lease_step(&task->lease, event, record, &executor->output, &trace);
     executor->callbacks.watcher(executor->callbacks.owner,
@@ -313,7 +311,10 @@ static bool step_once(struct task *task, struct event *event, const struct saved
     task_load_record(task, event, saved_reply);
     record_cache_load_observations(task->entry, &executor->observations);
     task->lease.observations = &executor->observations;
-    step_traced(task, event, &before);
+    if (executor->callbacks.watcher == NULL)
+        lease_step(&task->lease, event, &executor->record, &executor->output, /* trace= */ NULL);
+    else
+        step_traced(task, event, &before);
     record_cache_save_observations(task->entry, &executor->observations);
     note_health(task, &before, event);
     note_failure(task, &before, event);

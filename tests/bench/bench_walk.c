@@ -14,6 +14,7 @@
 #include "rounds.h"
 
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ enum { KEYS = 64, KEY_SIZE = 33 };
 
 static char keys[KEYS][KEY_SIZE];
 static struct lh_lease *leases[KEYS];
+static atomic_uint left; /* of the requests in flight */
 static sem_t ended;
 
 static struct lh_acquire_options options_of(bool named)
@@ -50,14 +52,14 @@ static void on_end(void *user, struct lh_lease *lease, const struct lh_report *r
     if (report->outcome != LH_OK)
         rounds_fail("a pair", report->text);
     *(struct lh_lease **)user = lease;
-    (void)sem_post(&ended);
+    if (atomic_fetch_sub(&left, 1) == 1)
+        (void)sem_post(&ended);
 }
 
 static void await_all(void)
 {
-    for (size_t i = 0; i < KEYS; i++)
-        while (sem_wait(&ended) != 0) {
-        }
+    while (sem_wait(&ended) != 0) {
+    }
 }
 
 static void walk_together(struct lh_client *client)
@@ -65,12 +67,14 @@ static void walk_together(struct lh_client *client)
     struct lh_acquire_options options = options_of(/* named= */ true);
     struct lh_report report = LH_REPORT_INIT;
     struct lh_request *requests[KEYS];
+    atomic_store(&left, KEYS);
     for (size_t i = 0; i < KEYS; i++) {
         requests[i] = lh_acquire_start(client, keys[i], &options, on_end, &leases[i], &report);
         if (requests[i] == NULL)
             rounds_fail("lh_acquire_start", report.text);
     }
     await_all();
+    atomic_store(&left, KEYS);
     for (size_t i = 0; i < KEYS; i++) {
         lh_request_free(requests[i]);
         if (lh_release_start(&leases[i], on_end, &leases[i]) != LH_OK)

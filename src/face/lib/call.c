@@ -14,7 +14,6 @@ void call_begin(struct call *call, struct lh_client *client)
     call->client = client;
     call->done = NULL;
     report_init(&call->report);
-    (void)sem_init(&call->ended, /* pshared= */ 0, 0);
 }
 
 void call_end(struct call *call)
@@ -45,36 +44,35 @@ enum lh_outcome call_start(struct call *call, struct inbox_item *task, void *mem
     return LH_OK;
 }
 
-static void call_wait(struct call *call)
+static void wait_for(struct lh_client *client, sem_t *ended)
 {
-    struct lh_client *client = call->client;
     if (client->own_loop) {
-        while (sem_trywait(&call->ended) != 0) {
+        while (sem_trywait(ended) != 0) {
             if (client_poll_store(client))
                 client_run_item(client, NULL);
             else
                 loop_step(client->loop, /* wait= */ true);
         }
     } else {
-        while (sem_wait(&call->ended) != 0) { /* interrupted by a signal */
+        while (sem_wait(ended) != 0) { /* interrupted by a signal */
         }
     }
 }
 
-void call_run(struct call *call, struct inbox_item *task)
+void call_block(struct lh_client *client, struct inbox_item *task, sem_t *ended)
 {
-    struct lh_client *client = call->client;
+    (void)sem_init(ended, /* pshared= */ 0, 0);
     if (client->own_loop || client->driver->step == NULL)
         client_run_item(client, task);
     else
         executor_post(client->executor, task);
-    call_wait(call);
-    (void)sem_destroy(&call->ended);
+    wait_for(client, ended);
+    (void)sem_destroy(ended);
 }
 
 enum lh_outcome call_make(struct call *call, struct inbox_item *task, struct lh_report *report)
 {
-    call_run(call, task);
+    call_block(call->client, task, &call->ended);
     report_copy(report, &call->report);
     return call->report.outcome;
 }

@@ -25,10 +25,10 @@ struct timed {
 void client_store_event(struct lh_client *client, const char *key, const char *reason,
                         const char *more, bool warns)
 {
-    struct store_event event = {
-        .key = key, .reason = reason, .holder = client->holder, .more = more, .warns = warns};
     if (client->driver->event == NULL || client->store_thread != NULL)
         return;
+    struct store_event event = {
+        .key = key, .reason = reason, .holder = client->holder, .more = more, .warns = warns};
     client->driver->event(client->state, &event);
     client->submitted = client->driver->step != NULL;
 }

@@ -9,6 +9,7 @@
 #include "process/host.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,19 +33,6 @@ static const char *lease_add_meta(struct lh_lease *lease, const struct lh_acquir
     }
     lease->options.request.meta = lease->meta;
     return NULL;
-}
-
-/* False when out of memory. */
-static bool lease_copy_strings(struct lh_lease *lease, const struct lh_acquire_options *options)
-{
-    struct request *request = &lease->options.request;
-    if (options->holder != NULL && (lease->holder = strdup(options->holder)) == NULL)
-        return false;
-    if (options->request_id != NULL && (lease->request_id = strdup(options->request_id)) == NULL)
-        return false;
-    request->holder = lease->holder != NULL ? lease->holder : lease->client->holder;
-    request->request = lease->request_id;
-    return true;
 }
 
 static void lease_fill_options(struct lh_lease *lease, const struct lh_acquire_options *options)
@@ -98,12 +86,20 @@ static const char *lease_check_options(const struct lh_lease *lease,
     return NULL;
 }
 
+/* Out of line: a valid call needs no such frame. */
+__attribute__((noinline)) static void report_usage(struct lh_report *report, const char *wrong)
+{
+    char message[LH_TEXT_SIZE];
+    (void)snprintf(message, sizeof message, "usage: %s", wrong);
+    (void)report_set(report, LH_USAGE, message);
+}
+
 bool client_admits_ttl(const struct lh_client *client, int64_t ttl_ms, struct lh_report *report)
 {
     int64_t least_ms = client->driver->ttl_least_ms;
-    char message[LH_TEXT_SIZE];
     if (ttl_ms >= least_ms)
         return true;
+    char message[LH_TEXT_SIZE];
     (void)snprintf(message, sizeof message,
                    "usage: the TTL of %" PRId64 " ms is below the %s: store's minimum of %" PRId64
                    " ms; use a longer TTL",
@@ -112,60 +108,70 @@ bool client_admits_ttl(const struct lh_client *client, int64_t ttl_ms, struct lh
     return false;
 }
 
-static bool copy_keys(struct lh_lease *lease, const char **keys, size_t count)
+static size_t string_size(const char *string)
 {
-    for (; lease->count < count; lease->count++) {
-        struct lease_part *part = &lease->parts[lease->count];
-        ASSERT(keys[lease->count] != NULL);
-        part->lease = lease;
-        part->key = strdup(keys[lease->count]);
-        if (part->key == NULL)
-            return false;
+    return string != NULL ? strlen(string) + 1 : 0;
+}
+
+static char *copy_string(char **at, const char *string)
+{
+    if (string == NULL)
+        return NULL;
+    char *copy = *at;
+    *at = stpcpy(copy, string) + 1;
+    return copy;
+}
+
+/* With its keys and strings, in one piece. NULL when out of memory. */
+static struct lh_lease *lease_allocate(struct lh_client *client, const char **keys, size_t count,
+                                       const struct lh_acquire_options *options)
+{
+    size_t size = sizeof(struct lh_lease) + count * sizeof(struct lease_part);
+    size_t strings = string_size(options->holder) + string_size(options->request_id);
+    for (size_t i = 0; i < count; i++)
+        strings += string_size(keys[i]);
+    struct lh_lease *lease = malloc(size + strings);
+    if (lease == NULL)
+        return NULL;
+    memset(lease, 0, size);
+    char *at = (char *)lease + size;
+    lease->magic = LEASE_MAGIC;
+    lease->client = client;
+    lease->handle = lease;
+    lease->count = count;
+    for (size_t i = 0; i < count; i++) {
+        ASSERT(keys[i] != NULL);
+        lease->parts[i].lease = lease;
+        lease->parts[i].key = copy_string(&at, keys[i]);
     }
-    return true;
+    lease_fill_options(lease, options);
+    const char *holder = copy_string(&at, options->holder);
+    lease->options.request.holder = holder != NULL ? holder : client->holder;
+    lease->options.request.request = copy_string(&at, options->request_id);
+    multi_init(&lease->multi, count);
+    return lease;
 }
 
 struct lh_lease *lease_new(struct lh_client *client, const char **keys, size_t count,
                            const struct lh_acquire_options *given, struct lh_report *report)
 {
-    struct lh_acquire_options known = LH_ACQUIRE_OPTIONS_INIT;
-    const struct lh_acquire_options *options = &known;
-    char message[LH_TEXT_SIZE];
-    size_t size = sizeof(struct lh_lease) + count * sizeof(struct lease_part);
-    struct lh_lease *lease = malloc(size);
-    if (lease == NULL) {
-        (void)report_set(report, LH_FAILED, "failed: out of memory");
-        return NULL;
-    }
-    memset(lease, 0, size);
-    lease->magic = LEASE_MAGIC;
-    lease->client = client;
-    lease->handle = lease;
-    if (given != NULL && !sized_read(&known, sizeof known, given)) {
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    if (given != NULL && !sized_read(&options, sizeof options, given)) {
         (void)report_set(report, LH_USAGE,
                          "usage: the options have a wrong size, or a member that this library "
                          "does not know; initialise them with LH_ACQUIRE_OPTIONS_INIT");
-        goto refused;
+        return NULL;
     }
-    lease_fill_options(lease, options);
-    const char *wrong = lease_add_meta(lease, options);
-    if (wrong != NULL || !lease_copy_strings(lease, options) || !copy_keys(lease, keys, count)) {
-        bool usage = wrong != NULL && strncmp(wrong, "usage", 5) == 0;
-        (void)report_set(report, usage ? LH_USAGE : LH_FAILED,
-                         wrong != NULL ? wrong : "failed: out of memory");
-        goto refused;
-    }
-    wrong = lease_check_options(lease, options);
+    struct lh_lease *lease = lease_allocate(client, keys, count, &options);
+    const char *wrong = lease != NULL ? lease_add_meta(lease, &options) : "failed: out of memory";
     if (wrong != NULL) {
-        (void)snprintf(message, sizeof message, "usage: %s", wrong);
-        (void)report_set(report, LH_USAGE, message);
-        goto refused;
+        bool usage = strncmp(wrong, "usage", 5) == 0;
+        (void)report_set(report, usage ? LH_USAGE : LH_FAILED, wrong);
+    } else if ((wrong = lease_check_options(lease, &options)) != NULL) {
+        report_usage(report, wrong);
+    } else if (client_admits_ttl(client, lease->options.request.ttl_ms, report)) {
+        return lease;
     }
-    if (!client_admits_ttl(client, lease->options.request.ttl_ms, report))
-        goto refused;
-    multi_init(&lease->multi, count);
-    return lease;
-refused:
     lease_free(lease);
     return NULL;
 }
@@ -175,7 +181,7 @@ refused:
 /* A caller that waits, with the request on its stack. */
 struct blocked {
     struct lh_request request;
-    struct call call;
+    sem_t ended;
     enum lh_outcome outcome;
     struct lh_lease *granted;
     struct lh_report *report; /* the caller's, or NULL */
@@ -187,7 +193,7 @@ static void wake_blocked(void *user, struct lh_lease *lease, const struct lh_rep
     blocked->outcome = report->outcome;
     blocked->granted = lease;
     report_copy(blocked->report, report);
-    call_end(&blocked->call);
+    (void)sem_post(&blocked->ended);
 }
 
 static void request_prepare(struct lh_request *request, struct lh_client *client,
@@ -213,8 +219,7 @@ block_on(struct lh_client *client, struct lh_lease *lease, void (*run)(struct in
     request_prepare(&blocked.request, client, lease, run, wake_blocked, &blocked);
     blocked.request.borrowed = true;
     blocked.report = report;
-    call_begin(&blocked.call, client);
-    call_run(&blocked.call, &blocked.request.task);
+    call_block(client, &blocked.request.task, &blocked.ended);
     if (blocked.outcome == LH_OK && out_granted != NULL)
         *out_granted = blocked.granted;
     return blocked.outcome;
@@ -241,13 +246,11 @@ static enum lh_outcome sort_keys(const char *const *keys, size_t count, const ch
     return LH_OK;
 }
 
-enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys, size_t count,
-                               const struct lh_acquire_options *options, struct lh_lease **out,
-                               struct lh_report *report)
+static enum lh_outcome acquire_all(struct lh_client *client, const char *const *keys, size_t count,
+                                   const struct lh_acquire_options *options, struct lh_lease **out,
+                                   struct lh_report *report)
 {
-    const char *sorted[LH_KEYS_MAX] = {NULL};
-    struct lh_report own = LH_REPORT_INIT;
-    report = report != NULL ? report : &own;
+    const char *sorted[LH_KEYS_MAX];
     enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
     if (outcome == LH_OK && out == NULL)
         outcome = report_set(report, LH_USAGE, "usage: give a pointer for the lease");
@@ -257,6 +260,16 @@ enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys
         return outcome;
     struct lh_lease *lease = lease_new(client, sorted, count, options, report);
     return lease != NULL ? lease_await(lease, out, report) : report->outcome;
+}
+
+enum lh_outcome lh_acquire_all(struct lh_client *client, const char *const *keys, size_t count,
+                               const struct lh_acquire_options *options, struct lh_lease **out,
+                               struct lh_report *report)
+{
+    if (report != NULL)
+        return acquire_all(client, keys, count, options, out, report);
+    struct lh_report own = LH_REPORT_INIT;
+    return acquire_all(client, keys, count, options, out, &own);
 }
 
 enum lh_outcome lh_acquire(struct lh_client *client, const char *key,
@@ -296,7 +309,7 @@ struct lh_request *lh_acquire_all_start(struct lh_client *client, const char *co
                                         size_t count, const struct lh_acquire_options *options,
                                         lh_done_fn *done, void *user, struct lh_report *report)
 {
-    const char *sorted[LH_KEYS_MAX] = {NULL};
+    const char *sorted[LH_KEYS_MAX];
     if (client_admits_start(client, report) != LH_OK ||
         sort_keys(keys, count, sorted, report) != LH_OK)
         return NULL;

@@ -93,8 +93,8 @@ struct lh_lease {
     _Atomic int64_t deadline_ms; /* the earliest of all keys; 0 when it is not held */
     struct multi multi;
     struct lease_options options;
-    struct meta *meta; /* a copy, as are the strings below */
-    char *holder, *request_id, *payload;
+    struct meta *meta;    /* a copy, or NULL … */
+    char *payload;        /* … as this one */
     struct lh_once *once; /* the caller's result of a claim in flight */
     bool left;            /* detach it as soon as it is granted */
     lh_lost_fn *on_lost;
@@ -197,9 +197,9 @@ enum lh_outcome metrics_output(const struct metrics *metrics, const char *prefix
 
 /* call.c */
 void call_begin(struct call *call, struct lh_client *client);
-/* Runs the task in the loop and waits until call_end(). */
-void call_run(struct call *call, struct inbox_item *task);
-/* The same; then the report is copied. */
+/* Runs the task in the loop and waits for the semaphore, which it initialises before. */
+void call_block(struct lh_client *client, struct inbox_item *task, sem_t *ended);
+/* The same until call_end(); then the report is copied. */
 enum lh_outcome call_make(struct call *call, struct inbox_item *task, struct lh_report *report);
 /* Posts the task; `done` gets the result. `memory` contains the call and is freed after it. */
 enum lh_outcome call_start(struct call *call, struct inbox_item *task, void *memory,

@@ -20,11 +20,7 @@ void lease_free(struct lh_lease *lease)
 {
     if (lease == NULL)
         return;
-    for (size_t i = 0; i < lease->count; i++)
-        free(lease->parts[i].key);
     free(lease->meta);
-    free(lease->holder);
-    free(lease->request_id);
     free(lease->payload);
     if (lease->handle != lease)
         fast_lease_free(lease->handle);
@@ -184,7 +180,8 @@ static void request_granted(struct lh_lease *lease)
     (void)report_ok(&request->report, "ok: granted");
     request->report.token = lh_token(lease);
     lease_emit(lease, LH_EVENT_GRANTED, LH_OK, lease->held_since_us - request->began_us);
-    once_set_token(lease->once, request->report.token);
+    if (lease->once != NULL)
+        once_set_token(lease->once, request->report.token);
     lease->once = NULL; /* valid only until `done` is called */
     if (lease->left) {
         lease_emit(lease, LH_EVENT_LEFT, LH_OK, held_us(lease));
@@ -359,7 +356,8 @@ static void on_waiter_event(void *owner, struct local_waiter *waiter, const stru
     if (news->notify == NOTIFY_ENDED) {
         part->waiter = NULL;
         fast_lease_unmark_key(lease->client, &part->mark);
-        once_fill(news, lease->once);
+        if (lease->once != NULL)
+            once_fill(news, lease->once);
         if (adopts) {
             adopted_lease_lost(lease, part->key, news);
             return;
