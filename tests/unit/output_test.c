@@ -14,6 +14,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* In place of the one in open_store.c, which needs the rest of the program. */
+const char *context_store_hint(const struct context *context, const struct lh_report *report)
+{
+    (void)context;
+    (void)report;
+    return NULL;
+}
+
 static const struct {
     enum lh_outcome outcome;
     int status;
