@@ -258,7 +258,8 @@ kill_under() { # kill_under ID foreground|supervisor|command
     until [[ -s pid-$id ]]; do sleep 0.01; done
     command=$(cat "pid-$id")
     supervisor=$(child_of "$foreground")
-    [[ -n $supervisor && $(child_of "$supervisor") == "$command" ]] || fail "$id: another process tree"
+    [[ -n $supervisor && $(child_of "$supervisor") == "$command" ]] ||
+        fail "$id: another process tree"
     case $2 in
     foreground) whom=$foreground ;;
     supervisor) whom=$supervisor ;;
@@ -298,7 +299,8 @@ kill_any() { # kill_any ID
         started=("$foreground")
         sleep "0.0$((RANDOM % 5))"
         supervisor=$(child_of "$foreground" 2>/dev/null || true)
-        whom=("$foreground" "${supervisor:-$foreground}" "$(child_of "${supervisor:-none}" 2>/dev/null || true)")
+        whom=("$foreground" "${supervisor:-$foreground}"
+            "$(child_of "${supervisor:-none}" 2>/dev/null || true)")
         ((attempt == 6)) || kill -KILL "${whom[RANDOM % 3]:-$foreground}" 2>/dev/null || true
         wait "$foreground" 2>/dev/null || true
         started=()

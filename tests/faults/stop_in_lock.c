@@ -320,8 +320,7 @@ static void report(struct fixture *fixture, const struct figures *figures)
     struct shared *shared = fixture->shared;
     fixture_print("stopped %" PRIu64 " times, inside the lock %" PRIu64 " times", figures->tries,
                   figures->hits);
-    fixture_print("the longest wait for `unavailable` %" PRId64
-                  " ms, timeout %d ms; going on took "
+    fixture_print("the longest wait for `unavailable` %" PRId64 " ms, timeout %d ms; going on took "
                   "%" PRId64 " ms at most",
                   figures->longest_ms, TIMEOUT_MS, figures->longest_again_ms);
     fixture_print("answers %" PRIu64 ", with the pid of the stopped one %" PRIu64, figures->answers,

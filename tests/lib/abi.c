@@ -119,10 +119,10 @@ static bool on_view(void *user, const struct lh_view *view)
 
 static void on_event(void *user, const struct lh_event *event)
 {
+    unsigned *counted = user;
     EXPECT_SIZE(event, "an event has the size of the library");
-    expect(user == &grants, "an event comes with the pointer of its options");
     if (event->kind == LH_EVENT_GRANTED && strcmp(event->key, "k") == 0 && event->token != 0)
-        grants++;
+        (*counted)++;
 }
 
 static void on_finding(void *user, const struct lh_finding *finding)

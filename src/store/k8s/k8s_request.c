@@ -103,8 +103,9 @@ static void k8s_request_free(struct k8s_request *pending)
 
 void k8s_request_drop_all(struct k8s *k8s)
 {
-    while (k8s->requests.first != NULL) {
-        struct k8s_request *pending = LIST_ENTRY(k8s->requests.first, struct k8s_request, node);
+    for (struct list_node *node = k8s->requests.first, *next; node != NULL; node = next) {
+        struct k8s_request *pending = LIST_ENTRY(node, struct k8s_request, node);
+        next = node->next;
         if (pending->http != NULL)
             http_cancel(pending->http);
         k8s_request_free(pending);
