@@ -86,7 +86,7 @@ static bool is_printable8(const char *at)
 {
     uint64_t word;
     memcpy(&word, at, sizeof word);
-    return (text_printable_bits(word) & TEXT_TOPS) == TEXT_TOPS;
+    return (text_control_bits(word) & TEXT_TOPS) == 0;
 }
 
 bool text_is_plain(const char *bytes, size_t length)

@@ -78,10 +78,10 @@ bool text_is_plain(const char *bytes, size_t length);
 #define TEXT_ONES ((uint64_t)0x0101010101010101)
 #define TEXT_TOPS ((uint64_t)0x8080808080808080)
 
-/* Top bits: the byte is neither below a space, nor 0x7f, nor beyond ASCII. */
-static inline uint64_t text_printable_bits(uint64_t word)
+/* Top bits: the byte is below a space, 0x7f, or beyond ASCII. */
+static inline uint64_t text_control_bits(uint64_t word)
 {
-    return (word + TEXT_ONES * (0x80 - ' ')) & ~(word + TEXT_ONES) & ~word;
+    return word | (word + TEXT_ONES) | ~(word + TEXT_ONES * (0x80 - ' '));
 }
 
 static inline bool text_is_plain8(const char *at)
@@ -90,7 +90,7 @@ static inline bool text_is_plain8(const char *at)
     memcpy(&word, at, sizeof word);
     uint64_t not_quote = (word ^ TEXT_ONES * '"') + TEXT_ONES * 0x7f;
     uint64_t not_backslash = (word ^ TEXT_ONES * '\\') + TEXT_ONES * 0x7f;
-    return (text_printable_bits(word) & not_quote & not_backslash & TEXT_TOPS) == TEXT_TOPS;
+    return ((text_control_bits(word) | ~(not_quote & not_backslash)) & TEXT_TOPS) == 0;
 }
 
 static inline bool text_is_plain1(char byte)

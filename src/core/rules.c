@@ -317,8 +317,10 @@ static struct verdict acquire_in_queue(struct record *record, const struct reque
     }
     out.offered = queue_offer_next(record, view);
     out.write = out.write || out.offered > 0;
-    const struct grant *grant = record_grant_by_request(record, request->request);
-    if (out.kind == VERDICT_WAITING && grant != NULL) { /* one clock: the offer granted it */
+    const struct grant *grant = out.kind == VERDICT_WAITING && out.offered > 0
+                                    ? record_grant_by_request(record, request->request)
+                                    : NULL;
+    if (grant != NULL) { /* one clock: the offer granted it */
         out.kind = VERDICT_GRANTED;
         out.n = grant->n;
     }
