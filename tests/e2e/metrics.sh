@@ -122,6 +122,23 @@ ids() {
 }
 case_of 'claims of ids are counted, also in steps' ids
 
+held() {
+    local m=$work/hold.prom i
+    ends 0 leasehold hold k l --metrics-file "$m"
+    has "$m" lock_acquisition_successes_total=1 lock_releases_total=1
+    ends 69 leasehold --store "file:$work/none/locks.log" hold k --metrics-file "$m"
+    ends 69 leasehold --store "file:$work/none/locks.log" acquire k --metrics-file "$m"
+    has "$m" "$(failures api_error)=2"
+    sleep 0.2 &
+    leasehold acquire k --pid $! --metrics-file "$m"
+    for ((i = 0; i < 500; i++)); do
+        [[ $(value lock_releases_total "$m") != 2 ]] || break
+        sleep 0.02
+    done
+    has "$m" lock_acquisition_successes_total=2 lock_releases_total=2
+}
+case_of 'hold and acquire --pid are counted when they have released' held
+
 from_config() {
     local m=$work/config.prom
     printf 'metrics-file: %s\n' "$m" >"$work/config.yaml"
