@@ -4,7 +4,10 @@
 # count, that Prometheus' own tool accepts the text, and that a file which cannot be used changes
 # neither the exit status nor itself.
 # shellcheck disable=SC2016 # $PPID is for the command that leasehold runs
-source "$(dirname "$0")/kit.sh"
+set -euo pipefail
+
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/kit.sh"
 
 program=$(realpath "$1")
 export LEASEHOLD_STORE=file:$work/locks.log
@@ -154,8 +157,10 @@ accepted() {
     promtool check metrics <"$file" >"$work/promtool" 2>&1
     [[ ! -s $work/promtool ]]
     # Without the tool's own opinion: every line is a comment or a series of ours.
-    ! grep -vE '^# (HELP|TYPE) leasehold_|^leasehold_[a-z_]+(\{[a-z]+="[^"]+"(,le="[^"]+")?\})? [0-9]' \
-        "$file" | grep -vx '# EOF'
+    local label='[a-z]+="[^"]+"' other
+    other=$(grep -vE "^# (HELP|TYPE) leasehold_|^leasehold_[a-z_]+(\\{$label(,$label)?\\})? [0-9]" \
+        "$file")
+    [[ $other == '# EOF' ]]
     ! grep -qE '[{,](key|holder|store|text)=' "$file"
 }
 case_of 'promtool accepts the file' accepted
