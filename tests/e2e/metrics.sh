@@ -4,7 +4,10 @@
 # count, that Prometheus' own tool accepts the text, and that a file which cannot be used changes
 # neither the exit status nor itself.
 # shellcheck disable=SC2016 # $PPID is for the command that leasehold runs
-source "$(dirname "$0")/kit.sh"
+set -euo pipefail
+
+# shellcheck source=tests/e2e/kit.sh
+. "$(dirname "$0")/kit.sh"
 
 program=$(realpath "$1")
 export LEASEHOLD_STORE=file:$work/locks.log
@@ -122,6 +125,23 @@ ids() {
 }
 case_of 'claims of ids are counted, also in steps' ids
 
+held() {
+    local m=$work/hold.prom i
+    ends 0 leasehold hold k l --metrics-file "$m"
+    has "$m" lock_acquisition_successes_total=1 lock_releases_total=1
+    ends 69 leasehold --store "file:$work/none/locks.log" hold k --metrics-file "$m"
+    ends 69 leasehold --store "file:$work/none/locks.log" acquire k --metrics-file "$m"
+    has "$m" "$(failures api_error)=2"
+    sleep 0.2 &
+    leasehold acquire k --pid $! --metrics-file "$m"
+    for ((i = 0; i < 500; i++)); do
+        [[ $(value lock_releases_total "$m") != 2 ]] || break
+        sleep 0.02
+    done
+    has "$m" lock_acquisition_successes_total=2 lock_releases_total=2
+}
+case_of 'hold and acquire --pid are counted when they have released' held
+
 from_config() {
     local m=$work/config.prom
     printf 'metrics-file: %s\n' "$m" >"$work/config.yaml"
@@ -137,8 +157,10 @@ accepted() {
     promtool check metrics <"$file" >"$work/promtool" 2>&1
     [[ ! -s $work/promtool ]]
     # Without the tool's own opinion: every line is a comment or a series of ours.
-    ! grep -vE '^# (HELP|TYPE) leasehold_|^leasehold_[a-z_]+(\{[a-z]+="[^"]+"(,le="[^"]+")?\})? [0-9]' \
-        "$file" | grep -vx '# EOF'
+    local label='[a-z]+="[^"]+"' other
+    other=$(grep -vE "^# (HELP|TYPE) leasehold_|^leasehold_[a-z_]+(\\{$label(,$label)?\\})? [0-9]" \
+        "$file")
+    [[ $other == '# EOF' ]]
     ! grep -qE '[{,](key|holder|store|text)=' "$file"
 }
 case_of 'promtool accepts the file' accepted

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,10 +136,8 @@ static bool reads_changed(const char *what, const char *by)
     (void)write_text(&metrics, "leasehold", /* gauges= */ false);
     const char *at = strstr(written, what);
     assert_non_null(at);
-    size_t head = (size_t)(at - written);
-    memcpy(changed, written, head);
-    strcpy(changed + head, by);
-    strcat(changed, at + strlen(what));
+    (void)snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - written), written, by,
+                   at + strlen(what));
     bool read = reads(changed, &found);
     if (!read)
         assert_memory_equal(&found, &before, sizeof found);

@@ -15,7 +15,7 @@ static int cmd_acquire(struct context *context)
     if (status == EXIT_DONE && context->settings.pid != 0)
         return acquire_pid(context);
     if (status == EXIT_DONE)
-        status = context_open_store(context);
+        status = context_open_store_to_acquire(context);
     if (status != EXIT_DONE)
         return status;
     acquire_fill_options(context, &options);

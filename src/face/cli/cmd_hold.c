@@ -106,7 +106,7 @@ static int cmd_hold(struct context *context)
     if (status == EXIT_DONE)
         status = hold_watch_input(context);
     if (status == EXIT_DONE)
-        status = context_open_store(context);
+        status = context_open_store_to_acquire(context);
     if (status == EXIT_DONE)
         status = nested_check(context);
     if (status != EXIT_DONE)

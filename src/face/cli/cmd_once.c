@@ -18,7 +18,7 @@ static int once_step_begin(struct context *context, const char *id)
     struct lh_report report = LH_REPORT_INIT;
     int status = ids_read_payload(context, hash, &options.payload);
     if (status == EXIT_DONE)
-        status = context_open_store(context);
+        status = context_open_store_to_acquire(context);
     if (status != EXIT_DONE)
         return status;
     options.ttl_ms = settings->ttl_ms;

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOCK_WAIT_MS = 2000, LOCK_PAUSE_MS = 2, FILE_MODE = 0644, PATH_SIZE = PATH_MAX };
+enum { LOCK_WAIT_MS = 2000, FILE_MODE = 0644, PATH_SIZE = PATH_MAX };
 
 static const char prefix[] = "leasehold";
 
@@ -98,7 +98,7 @@ static bool is_same_file(int file, const char *path)
 /* Polls, since flock() has no timeout. */
 static bool await_lock(int file, int64_t until_ms)
 {
-    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000};
+    const struct timespec pause = {.tv_nsec = 2000000};
     while (flock(file, LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK || lock_now_ms() >= until_ms)
             return false;
