@@ -57,7 +57,8 @@ held_by_a_run() {
     explains nightly '^held: nightly by ann for .*, token [0-9]+, 1 waiting$' '^holder    ann$' \
         '^since     20[0-9-]+T[0-9:]+Z, [0-9]+s ago; token [0-9]+$' \
         "^process   on this host, $host$" "^          $run +leasehold run nightly --holder ann" \
-        "^          $command +sleep 600$" '^alive     yes: the kernel keeps the lease' \
+        '^          [0-9]+ +the same$' "^          $command +sleep 600$" \
+        '^alive     yes: the kernel keeps the lease' \
         '^ends      in [0-9]+s, unless the holder renews it' '^meta      run=7$' \
         '^waiting   1\. ben' \
         '^changed   20[0-9-]+T[0-9:]+Z, [0-9]+s ago: held by ann, .*1 waiting' \
