@@ -93,7 +93,8 @@ static void put_processes(const struct why_holder *holder)
         (void)snprintf(label, sizeof label, "%*s%d", LABEL, "", process->pid);
         text_init(&text, line, sizeof line);
         text_add(&text, process->state == 'T' ? "(stopped) " : "");
-        text_add(&text, process->command);
+        bool same = i > 0 && strcmp(process->command, process[-1].command) == 0;
+        text_add(&text, same && process->command[0] != '\0' ? "the same" : process->command);
         text_clean(line, text.length);
         put_words(label, LABEL + PID, line);
     }
@@ -197,7 +198,7 @@ static void put_waiters(const struct lh_view *view)
             text_add(&text, ", priority ");
             text_add_i64(&text, waiter.priority);
         }
-        why_add_duration(&text, ", since ", waiter.since_ms, " ago");
+        why_add_duration(&text, ", for ", waiter.since_ms, "");
         text_add(&text, waiter.offered ? ", whose turn it is" : "");
         put_field(index == 0 ? "waiting" : "", &text);
     }
