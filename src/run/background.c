@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { END_MS = 900 }; /* for a release after the target's end */
+enum { END_MS = 700 }; /* for a release after the target's end */
 
 int background_open(struct background *background, pid_t target)
 {

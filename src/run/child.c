@@ -42,6 +42,8 @@ static void child_ask_to_end(const struct child *child)
 
 void child_terminate(struct child *child, int64_t kill_at_ms)
 {
+    if (child->state == CHILD_TERMINATING && kill_at_ms < child->due_ms)
+        child->due_ms = kill_at_ms; /* a second reason leaves less time */
     if (child->state >= CHILD_TERMINATING)
         return;
     child->state = CHILD_TERMINATING;

@@ -51,6 +51,7 @@ int supervisor_init(struct supervisor *supervisor)
     (void)sigemptyset(&child);
     (void)sigaddset(&child, SIGCHLD);
     supervisor->timer_ms = CHILD_NEVER;
+    supervisor->wake_at_ms = CHILD_NEVER;
     supervisor->timer = -1;
     supervisor->signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     if (supervisor->signals < 0)
@@ -190,6 +191,8 @@ static void supervisor_check_child(struct supervisor *supervisor)
 static void supervisor_set_timer(struct supervisor *supervisor)
 {
     int64_t due_ms = supervisor->started ? supervisor->child.due_ms : CHILD_NEVER;
+    if (supervisor->wake_at_ms < due_ms)
+        due_ms = supervisor->wake_at_ms;
     if (due_ms == supervisor->timer_ms)
         return;
     /* Created on demand: most commands never need it. CLOCK_BOOTTIME includes suspend. */

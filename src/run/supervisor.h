@@ -17,8 +17,9 @@ struct supervisor {
     pid_t foreground, foreground_group;
     int terminal; /* where the command becomes the foreground group; −1: none */
     int signals, timer;
-    int64_t timer_ms; /* the time that the timer is set to */
-    sigset_t mask;    /* the command's initial signal mask */
+    int64_t timer_ms;   /* the time that the timer is set to */
+    int64_t wake_at_ms; /* when supervisor_wait() must return, for its caller; CHILD_NEVER */
+    sigset_t mask;      /* the command's initial signal mask */
     bool started, foreground_is_gone, continued;
     int end_signal;  /* arrived before the command or after it: skip the remaining work */
     struct tee *tee; /* copies the command's output, open; NULL: it writes to ours */

@@ -142,7 +142,7 @@ rows=$(cat <<'ROWS'
 64  | usage    | no command given; 'leasehold help' lists     | -q
 64  | usage    | acquire has no option '--tll'; the closest is '--ttl'$ | acquire k --tll 5
 64  | usage    | unknown option '--jason' .*; the closest is '--json'$ | --jason status k
-64  | usage    | unknown option '-x' in '-nx'                 | acquire k -nx
+64  | usage    | unknown option '-y' in '-ny'                 | acquire k -ny
 64  | usage    | --json takes no value$                       | status k --json=yes
 64  | usage    | --ttl needs a value: --ttl DUR$              | acquire k --ttl
 64  | usage    | -w needs a value: -w DUR$                    | acquire k -w
@@ -198,6 +198,16 @@ rows=$(cat <<'ROWS'
 65  | mismatch | ^mismatch: pool                              | run pool -n --limit 3 -- echo ran
 69  | unavailable | not built in: "etcd"                      | run k --store etcd://h -- echo ran
 76  | lost     | lost: lost-%: .*                       | run lost-% --ttl 3s -- $work/breaks lost-%
+0   | ok       | ^ran$                                 | run run-% -xec 'echo "$0" ran | cut -c9-'
+124 | ok       | ^ran$                      | run slow-% --max-hold 300ms -c 'echo ran; sleep 60'
+64  | usage    | give -c STRING or -- CMD, not both$          | run k -c true -- true
+64  | usage    | -c needs a value: -c STRING$                 | run k -c
+64  | usage    | -c: '' is empty$                             | run k -c ''
+64  | usage    | --max-hold: '0' is out of range: from above 0 | run k --max-hold 0 -- true
+75  | busy     | ^busy: held is held by wfe-7                 | run held -s --exclusive --nb -- true
+75  | busy     | ^busy: held is held by wfe-7                 | acquire held --nonblock -x
+75  | busy     | ^busy: held is held by wfe-7                 | acquire held --timeout 300ms
+75  | busy     | ^busy: held is held by wfe-7                 | hold held -en --until-signal
 64  | usage    | --ttl: run needs at least 2s                 | run k --ttl 1s -- true
 64  | usage    | --on-lost: 'cry' is not one of: term kill warn$ | run k --on-lost cry -- true
 64  | usage    | no command to run; usage: leasehold run KEY... | run k
@@ -278,6 +288,10 @@ rows=$(cat <<'ROWS'
 75  | busy     | ^busy: once:claimed is held by wfe-7         | once claimed -- echo ran
 75  | busy     | ^busy: once:claimed is held by wfe-7         | once claimed -w 300ms -- echo ran
 65  | mismatch | ^mismatch: once:overdue: .*another payload | once overdue --payload-hash 1 -- true
+0   | ok       | ^ran$ | once cmd-% -c 'echo "$0" ran | cut -c9-'
+124 | ok       | ^ran$ | once cmd-% --max-hold 300ms -c 'echo ran; sleep 60'
+64  | usage    | give -c STRING or -- CMD, not both$          | once k -c true -- true
+64  | usage    | no command to run; usage: leasehold once ID  | once begin k -c true
 76  | lost     | lost: once:lost-%: .* | once lost-% --ttl 3s -- $work/breaks once:lost-%
 69  | unavailable | not built in: "etcd" | once k --store etcd://h:1 -- echo ran
 70 | failed | succeeded, but its output could not be written   | once full-% -- echo ran >/dev/full
@@ -449,7 +463,7 @@ call() { # call FORM: makes the row's call, with its answers in out and err
 }
 
 judge() { # judge FORM: is the last call as its row wants it?
-    local said=$work/out other=$work/err command=${row_call%% *} behind=' --( |$)'
+    local said=$work/out other=$work/err command=${row_call%% *} behind='( --( |$)| -[a-z]*c )'
     if ((row_status != 0)); then
         said=$work/err other=$work/out
     fi
@@ -458,6 +472,8 @@ judge() { # judge FORM: is the last call as its row wants it?
         said=$work/out other=$work/err
         [[ $1 == plain ]] || said=$work/err other=/dev/null
     fi
+    # That --max-hold ended it.
+    ((row_status != 124)) || [[ $1 == json ]] || other=/dev/null
     # hold has printed its token by then.
     [[ $row_call != hold* || $row_outcome != lost ]] || other=/dev/null
     if [[ $row_call =~ ^once" ".*$behind ]]; then

@@ -528,7 +528,10 @@ if [[ $page != /dev/null ]]; then
     case_of 'recipe: a shell script' shell_plays
     for language in python:py:python3 javascript:js:node ruby:rb:ruby go:go:go java:java:java; do
         IFS=: read -r name ending command <<<"$language"
-        command -v "$command" >/dev/null || { printf '# %s is not installed\n' "$command"; continue; }
+        if ! command -v "$command" >/dev/null; then
+            printf '# %s is not installed\n' "$command"
+            continue
+        fi
         recipe "$name" >"recipe.$ending"
         run=("$command" "recipe.$ending")
         if [[ $name == go ]]; then

@@ -202,6 +202,62 @@ lose warn 'echo >began; cat /proc/self/fd/$LEASEHOLD_DEADLINE_FD; echo >ended; e
 check 'lost, with warn: it goes on, and the pipe tells it' test "$lost_status-$(ls ended)" = 4-ended
 check 'with words' said 'the command continues$' err
 
+# ---- taking too long ----
+
+check '--max-hold: it is ended, 124' gives 124 run --max-hold 300ms --cooldown 1h slow -- \
+    sh -c 'trap "echo >ended; exit 0" TERM; rm -f ended; while :; do sleep 0.05; done'
+check 'by TERM' test -e ended
+check 'with words' said '^timeout: slow: the command took longer than --max-hold; ending it$' err
+check 'a failure: it does not cool' gives 0 run -n slow -- true
+check '--max-hold: one that does not end is killed' gives 124 run --max-hold 200ms \
+    --kill-grace 200ms slow -- sh -c 'trap "" TERM; while :; do sleep 0.05; done'
+check 'with all that it started' gives 124 --json run --max-hold 300ms --kill-grace 100ms slow -- \
+    sh -c 'setsid sleep 100 & echo $! >session; sleep 100'
+check 'they are dead' dead "$(cat session)"
+check 'as JSON' said '^\{"outcome":"ok",.*"exit_status":124,.*"timed_out":true,' err
+check '--max-hold: a short one is not touched' gives 3 run --max-hold 1m slow -- sh -c 'exit 3'
+check 'once --max-hold: a failure' gives 124 once slow-id --max-hold 200ms -- sleep 100
+check 'so that it can be run again' gives 124 \
+    once slow-id --keep-failures --max-hold 200ms -- sleep 100
+check 'unless failures are kept' gives 124 once slow-id -- true
+lost_too() { # the lock is lost while it is being ended
+    rm -f began
+    "$program" run --ttl 3s --max-hold 100ms --kill-grace 1h slow -- \
+        sh -c 'trap "echo >began" TERM; while :; do sleep 0.05; done' >out 2>err </dev/null &
+    local front=$! status=0
+    started+=("$front")
+    await began
+    "$program" break slow --reason test >/dev/null
+    wait "$front" || status=$?
+    printf 'status %s\n' "$status"
+    [[ $status == 76 ]] && ! said 'did not end the command in time' err
+}
+check 'lost while it is being ended: 76, in time' lost_too
+
+# ---- the habits of flock ----
+
+check '-c: a string for the shell' gives 4 run k -c 'echo one | tr o 0; exit 4'
+check 'its output' said '^0ne$' out
+# shellcheck disable=SC2016 # for the command's shell
+check '-c: with the variables' gives 0 run k -c 'test $LEASEHOLD_KEY = k && test $LEASEHOLD_TOKEN'
+check '-x -e --exclusive: the default' gives 0 run -x -e --exclusive k -- true
+check '-s -x: the last one counts' gives 75 run -n -x k -- "$program" acquire -n -s k
+check '--nb is -n' gives 75 run --nb held -- true
+check '--nonblock is -n' gives 75 run --nonblock held -- true
+check '--timeout is --wait' gives 75 run --timeout 0.05 held -- true
+
+# ---- --verbose ----
+
+check '--verbose: acquired and released' gives 0 run -v first second -- sleep 0.1
+check 'one line each' test "$(grep -cE '^leasehold: (waiting|acquired|released)' err)" = 2
+line='^leasehold: acquired first second after [0-9]+ ms, token [0-9]+ [0-9]+$'
+check 'after how long' said "$line" err
+check 'and how long it was held' said '^leasehold: released first second after [1-9][0-9]+ ms$' err
+check '--verbose: waiting' gives 75 run -v -w 300ms held -- true
+check 'one line' test "$(grep -c '^leasehold: waiting for held$' err)" = 1
+check 'as JSON' gives 0 run -v --json k -- true
+check 'details' said '^\{"detail":"released k after [0-9]+ ms"\}$' err
+
 # ---- stopped past the end of the lease ----
 
 # All processes of a run are stopped, as with a laptop's lid or a paused container, and continue

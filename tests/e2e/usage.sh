@@ -38,6 +38,7 @@ each_command_has_help() {
         grep -q -- '--store URL' by-help
         [[ $(awk 'length > 100' by-help | wc -l) == 0 ]]
     done
+    leasehold help acquire | grep -q 'do not wait; same as --wait 0; also --nb,$'
     leasehold --help | cmp - <(leasehold help)
     leasehold -h | cmp - <(leasehold help)
 }
@@ -76,6 +77,9 @@ try acquire leasehold ac
 try --json leasehold --js
 try renew leasehold --store file:/x re
 try --ttl leasehold acquire --t
+try --timeout leasehold run k --ti
+try -e leasehold acquire -
+try --until-signal leasehold hold --un
 try --cooldown leasehold release k --coo
 try steal-stale leasehold acquire --on-conflict s
 try man leasehold help --format m
@@ -97,6 +101,7 @@ zsh_completion_is_written() {
     cmp completion "$build/dist/_leasehold"
     head -1 completion | grep -qx '#compdef leasehold'
     grep -qF "'1:step:(get begin advance set)'" completion
+    grep -qF "'--nonblock[do not wait" completion
     [[ $(grep -c '_arguments' completion) -ge $(commands | wc -l) ]]
     if command -v zsh >/dev/null; then
         zsh -n completion

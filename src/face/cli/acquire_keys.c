@@ -189,15 +189,35 @@ int check_keys(const struct context *context, const char *const *keys, size_t co
     return EXIT_DONE;
 }
 
+/* With --verbose. */
+static void attempt_output_grant(const struct acquire_attempt *attempt, int64_t began_ms)
+{
+    static char keys[LH_KEYS_MAX * LH_KEY_SIZE], tokens[LH_KEYS_MAX * 21];
+    struct text key_list, token_list;
+    text_init(&key_list, keys, sizeof keys);
+    text_init(&token_list, tokens, sizeof tokens);
+    for (size_t i = 0; lh_key_at(attempt->lease, i) != NULL; i++) {
+        text_add(&key_list, i > 0 ? " " : "");
+        text_add(&key_list, lh_key_at(attempt->lease, i));
+        text_add(&token_list, " ");
+        text_add_u64(&token_list, lh_token_at(attempt->lease, i));
+    }
+    output_detail(attempt->context, "acquired %s after %lld ms, token%s", keys,
+                  (long long)(acquire_now_ms() - began_ms), tokens);
+}
+
 /* EXIT_DONE, or the status of a signal, which leaves no lease. */
 static int attempt_run(struct acquire_attempt *attempt)
 {
+    int64_t began_ms = acquire_now_ms();
     waiting_begin(&attempt->waiting, attempt->context);
     signals_begin(&attempt->signals);
     attempt_once(attempt);
     if (attempt->context->settings.on_conflict == CONFLICT_RETRY)
         attempt_retry(attempt);
     signals_end(&attempt->signals);
+    if (attempt->lease != NULL && attempt->stopped_by == 0)
+        attempt_output_grant(attempt, began_ms);
     if (attempt->stopped_by == 0)
         return EXIT_DONE;
     if (attempt->lease != NULL)

@@ -40,6 +40,7 @@ enum exit_status {
     EXIT_LOST = 76,
     EXIT_DENIED = 77,
     EXIT_STALE = 78,
+    EXIT_TIMEOUT = 124, /* --max-hold; as timeout(1) */
     EXIT_NOT_EXECUTABLE = 126,
     EXIT_NOT_FOUND = 127,
     EXIT_SIGNAL = 128 /* plus the signal number */
@@ -98,6 +99,7 @@ struct settings {
 
 enum value_kind {
     VALUE_FLAG,     /* none: a bool becomes true */
+    VALUE_CLEAR,    /* none: a bool becomes false */
     VALUE_FIXED,    /* none: an int64_t becomes `min` */
     VALUE_TEXT,     /* const char * */
     VALUE_DURATION, /* int64_t, in milliseconds, from `min` to `max`; or `word_value` for `word` */
@@ -109,8 +111,9 @@ enum value_kind {
 };
 
 struct option {
-    const char *name; /* "ttl": the flag --ttl, and the key in the config file */
-    char letter;      /* 'w': -w; 0: none */
+    const char *name;    /* "ttl": the flag --ttl, and the key in the config file */
+    char letter;         /* 'w': -w; 0: none */
+    const char *aliases; /* further flags, as typed: "-e --timeout"; NULL: none */
     enum value_kind kind;
     const char *value;          /* its name in help: "DUR"; NULL for a flag */
     const char *help;           /* one line */
@@ -205,18 +208,20 @@ extern const struct option option_store, option_store_timeout, option_config, op
 extern const struct option option_ttl, option_wait, option_no_wait, option_shared, option_limit,
     option_priority, option_cooldown, option_on_conflict, option_retries, option_backoff,
     option_holder, option_meta, option_lock_delay, option_conflict_status, option_request_id,
-    option_cached, option_status_file, option_metrics_file;
+    option_cached, option_status_file, option_metrics_file, option_exclusive;
+/* Of run and once: */
+extern const struct option option_command, option_max_hold;
 /* Of commands on an existing grant: */
 extern const struct option option_token;
 /* Of commands for operators: */
 extern const struct option option_reason;
 
 /* The options that `run`, `hold` and `acquire` share, for their tables. */
-#define ACQUIRE_OPTIONS                                                                          \
-    &option_ttl, &option_wait, &option_no_wait, &option_shared, &option_limit, &option_priority, \
-        &option_cooldown, &option_on_conflict, &option_retries, &option_backoff, &option_holder, \
-        &option_meta, &option_lock_delay, &option_conflict_status, &option_request_id,           \
-        &option_cached, &option_status_file, &option_metrics_file
+#define ACQUIRE_OPTIONS                                                                            \
+    &option_ttl, &option_wait, &option_no_wait, &option_shared, &option_exclusive, &option_limit,  \
+        &option_priority, &option_cooldown, &option_on_conflict, &option_retries, &option_backoff, \
+        &option_holder, &option_meta, &option_lock_delay, &option_conflict_status,                 \
+        &option_request_id, &option_cached, &option_status_file, &option_metrics_file
 
 /* The options of every command; ends with NULL. */
 extern const struct option *const global_options[];
@@ -225,6 +230,12 @@ extern const struct option *const global_options[];
 bool option_set(const struct option *option, const char *value, struct settings *settings,
                 struct text *why);
 bool option_takes_value(const struct option *option);
+/* Copies the next alias of an option, with its dashes, and moves *at behind it. False at the end.
+ * *at starts as option->aliases. */
+enum { ALIAS_SIZE = 32 };
+bool option_next_alias(const char **at, char out[ALIAS_SIZE]);
+/* Writes the help text of an option, with its aliases. */
+void option_describe(const struct option *option, struct text *out);
 
 /* Parses the arguments, then merges flags, environment, config file and defaults into settings.
  * EXIT_DONE, or another exit status after printing the error. */
@@ -310,6 +321,8 @@ int output_plain_report(const struct context *context, const struct lh_report *r
 /* Prints to stderr, with --verbose only. */
 void output_detail(const struct context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* With --verbose: the keys were released, and how long they were held. */
+void output_released(const struct context *context, const char *keys, int64_t held_ms);
 enum { LINE_SIZE = 16384 };
 
 /* Formats a key as JSON. `outcome` comes first, unless NULL. `past`: the view is a history entry,

@@ -41,8 +41,9 @@ const struct option option_json = {OPTION("json", VALUE_FLAG, json),
 const struct option option_quiet = {OPTION("quiet", VALUE_FLAG, quiet), .letter = 'q',
                                     .help = "print only results and errors; nothing for a busy "
                                             "or cooling key but the exit status"};
-const struct option option_verbose = {OPTION("verbose", VALUE_FLAG, verbose), .letter = 'v',
-                                      .help = "print the store, config file and other details"};
+const struct option option_verbose = {
+    OPTION("verbose", VALUE_FLAG, verbose), .letter = 'v',
+    .help = "print details: the store, config file, waiting, acquired, released"};
 const struct option option_help = {OPTION("help", VALUE_FLAG, help), .letter = 'h',
                                    .flag_only = true, .help = "print help for the command"};
 
@@ -60,6 +61,7 @@ const struct option option_ttl = {OPTION("ttl", VALUE_DURATION, ttl_ms),
                                           "of the store (10ms to 1s) to 24h"};
 const struct option option_wait = {OPTION("wait", VALUE_DURATION, wait_ms),
                                    .letter = 'w',
+                                   .aliases = "--timeout",
                                    .value = "DUR",
                                    .max = 366 * DAY,
                                    .word = "forever",
@@ -67,9 +69,19 @@ const struct option option_wait = {OPTION("wait", VALUE_DURATION, wait_ms),
                                    .default_value = "forever",
                                    .help = "wait in the queue for at most this time"};
 const struct option option_no_wait = {OPTION("no-wait", VALUE_FIXED, wait_ms), .letter = 'n',
-                                      .flag_only = true, .help = "do not wait; same as --wait 0"};
+                                      .aliases = "--nb --nonblock", .flag_only = true,
+                                      .help = "do not wait; same as --wait 0"};
 const struct option option_shared = {OPTION("shared", VALUE_FLAG, shared), .letter = 's',
                                      .help = "share the key with other shared holders"};
+const struct option option_exclusive = {OPTION("exclusive", VALUE_CLEAR, shared), .letter = 'x',
+                                        .aliases = "-e", .flag_only = true,
+                                        .help = "hold the key alone: the default"};
+const struct option option_command = {OPTION("command", VALUE_TEXT, shell), .letter = 'c',
+                                      .value = "STRING", .flag_only = true,
+                                      .help = "run STRING by /bin/sh -c, in place of -- CMD"};
+const struct option option_max_hold = {
+    OPTION("max-hold", VALUE_DURATION, max_hold_ms), .value = "DUR", .min = 1, .max = 366 * DAY,
+    .help = "end CMD by TERM, then KILL, if it takes longer: exit status 124, a failure"};
 const struct option option_limit = {OPTION("limit", VALUE_COUNT, limit), .value = "N", .min = 1,
                                     .max = 64, .help = "semaphore with at most N holders"};
 const struct option option_priority = {OPTION("priority", VALUE_COUNT, priority),
@@ -143,7 +155,30 @@ const struct option option_reason = {OPTION("reason", VALUE_TEXT, reason), .valu
 
 bool option_takes_value(const struct option *option)
 {
-    return option->kind != VALUE_FLAG && option->kind != VALUE_FIXED;
+    return option->kind != VALUE_FLAG && option->kind != VALUE_CLEAR && option->kind != VALUE_FIXED;
+}
+
+bool option_next_alias(const char **at, char out[ALIAS_SIZE])
+{
+    if (*at == NULL || **at == '\0')
+        return false;
+    size_t length = strcspn(*at, " ");
+    ASSERT(length < ALIAS_SIZE);
+    memcpy(out, *at, length);
+    out[length] = '\0';
+    *at += length + ((*at)[length] == ' ' ? 1 : 0);
+    return true;
+}
+
+void option_describe(const struct option *option, struct text *out)
+{
+    char alias[ALIAS_SIZE];
+    const char *before = "; also ";
+    text_add(out, option->help);
+    for (const char *at = option->aliases; option_next_alias(&at, alias); before = ", ") {
+        text_add(out, before);
+        text_add(out, alias);
+    }
 }
 
 /* ---- parsing ---- */
@@ -308,6 +343,9 @@ bool option_set(const struct option *option, const char *value, struct settings 
     switch (option->kind) {
     case VALUE_FLAG:
         *(bool *)field = value == NULL || strcmp(value, "true") == 0;
+        return true;
+    case VALUE_CLEAR:
+        *(bool *)field = false;
         return true;
     case VALUE_FIXED:
         *(int64_t *)field = option->min;

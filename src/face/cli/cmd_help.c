@@ -58,7 +58,7 @@ static void show_option(const struct option *option)
                    option->name, option->value != NULL ? " " : "",
                    option->value != NULL ? option->value : "");
     text_init(&text, right, sizeof right);
-    text_add(&text, option->help);
+    option_describe(option, &text);
     if (option->default_value != NULL) {
         text_add(&text, " [");
         text_add(&text, option->default_value);

@@ -16,6 +16,7 @@
 struct hold {
     struct context *context;
     struct lh_lease *lease;
+    int64_t began_ms;
     bool lost;
     struct lh_report loss;
 };
@@ -64,8 +65,15 @@ static int hold_finish(struct hold *hold, int number)
 {
     struct context *context = hold->context;
     struct lh_report report = LH_REPORT_INIT;
+    static char keys[LIST_SIZE];
     char key[LH_KEY_SIZE];
+    struct text list;
     (void)snprintf(key, sizeof key, "%s", lh_key_at(hold->lease, 0));
+    text_init(&list, keys, sizeof keys);
+    for (size_t i = 0; lh_key_at(hold->lease, i) != NULL; i++) {
+        text_add(&list, i > 0 ? " " : "");
+        text_add(&list, lh_key_at(hold->lease, i));
+    }
     if (hold->lost) {
         (void)lh_abandon(&hold->lease, NULL);
         return output_report(context, hold->loss.key[0] != '\0' ? hold->loss.key : key,
@@ -78,6 +86,7 @@ static int hold_finish(struct hold *hold, int number)
         (void)lh_release(&hold->lease, &report);
     if (report.outcome != LH_OK)
         return output_report(context, key, &report);
+    output_released(context, keys, supervisor_now_ms() - hold->began_ms);
     return interrupted ? EXIT_SIGNAL + number : EXIT_DONE;
 }
 
@@ -91,6 +100,7 @@ static int hold_keys(struct hold *hold, const struct signals *signals)
     int status = acquire_keys(context, context->args, context->arg_count, &options, &hold->lease);
     if (status == EXIT_DONE)
         status = output_grants(context, hold->lease);
+    hold->began_ms = supervisor_now_ms();
     if (status == EXIT_DONE)
         return hold_finish(hold, hold_wait(hold, signals));
     if (hold->lease != NULL)

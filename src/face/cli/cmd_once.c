@@ -5,6 +5,7 @@
  * claim is abandoned.
  */
 #include "face/cli/ids.h"
+#include "face/cli/run_command.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -106,6 +107,9 @@ static int once_check_step(const struct context *context, const struct once_step
 static int cmd_once(struct context *context)
 {
     const struct once_step *step = NULL;
+    int status = run_use_shell(context);
+    if (status != EXIT_DONE)
+        return status;
     if (context->program != NULL) /* before "--" even the name of a step is an ID */
         return once_run(context);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
@@ -116,7 +120,7 @@ static int cmd_once(struct context *context)
         return usage_error(
             context, "no step or no ID; usage: leasehold once begin|finish|abandon|status ID, "
                      "or leasehold once ID -- CMD...");
-    int status = check_keys(context, context->args + 1, 1);
+    status = check_keys(context, context->args + 1, 1);
     if (status == EXIT_DONE)
         status = once_check_step(context, step);
     return status == EXIT_DONE ? step->run(context, context->args[1]) : status;
@@ -164,10 +168,13 @@ static const struct option option_keep_failures = {
     .at = offsetof(struct settings, keep_failures),
     .help = "CMD: keep ID as done even if CMD fails; otherwise ID can be claimed again"};
 
-static const struct option *const once_options[] = {
-    &option_claim_ttl, &option_claim_wait,   &option_keep,          &option_watermark,
-    &option_until,     &option_payload_hash, &option_keep_failures, &option_holder,
-    &option_token,     &option_result,       &option_metrics_file,  NULL};
+static const struct option *const once_options[] = {&option_claim_ttl,     &option_claim_wait,
+                                                    &option_keep,          &option_watermark,
+                                                    &option_until,         &option_payload_hash,
+                                                    &option_keep_failures, &option_command,
+                                                    &option_max_hold,      &option_holder,
+                                                    &option_token,         &option_result,
+                                                    &option_metrics_file,  NULL};
 
 const struct command command_once = {
     .name = "once",
@@ -186,6 +193,7 @@ const struct command command_once = {
         "of CMD differs: it is a pipe, passed on unchanged. LEASEHOLD_KEY is once:ID.\n\n"
         "If CMD fails, ID can be claimed again, unless --keep-failures stores the failure. If CMD "
         "is ended from outside (by HUP, INT, QUIT, TERM or KILL), ID can always be claimed again. "
+        "With --max-hold a CMD that takes longer is ended and has failed, with exit status 124. "
         "At most 1 KiB of the last line is stored: empty lines are ignored, and bytes that are "
         "not UTF-8 become question marks.\n\n"
         "In steps: begin claims ID and prints 'new TOKEN' (status 0) for exactly one of any number "

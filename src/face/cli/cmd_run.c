@@ -87,6 +87,21 @@ static int run_foreground(struct context *context, struct foreground *foreground
     return status;
 }
 
+int run_use_shell(struct context *context)
+{
+    static char path[] = "/bin/sh", flag[] = "-c";
+    static char *program[] = {path, flag, NULL, NULL};
+    if (context->settings.shell == NULL)
+        return EXIT_DONE;
+    if (context->program != NULL)
+        return usage_error(context, "give -c STRING or -- CMD, not both");
+    program[2] = strdup(context->settings.shell);
+    if (program[2] == NULL)
+        return output_error(context, LH_FAILED, "out of memory");
+    context->program = program;
+    return EXIT_DONE;
+}
+
 static int compare_args(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -147,6 +162,7 @@ static void run_report(const struct run_state *run, const struct lh_report *rele
     json_add_length(&text, "held_ms", supervisor_now_ms() - run->began_ms);
     json_add_string(&text, "released", lh_outcome_name(released->outcome));
     json_add_string(&text, "text", lost ? run->loss.text : released->text);
+    json_add_bool(&text, "timed_out", run->timed_out);
     json_add_string(&text, "store", context->shown);
     json_end(&text);
     text_add(&text, "\n");
@@ -163,6 +179,8 @@ static int run_finish(struct run_state *run, int status)
         (void)lh_release(&run->lease, &report);
     else
         (void)lh_abandon(&run->lease, &report);
+    if (report.outcome == LH_OK)
+        output_released(context, run->keys, supervisor_now_ms() - run->began_ms);
     if (report.outcome != LH_OK && !run->lost && !context->settings.json)
         fprintf(stderr, "%s\n", report.text);
     if (context->settings.json || context->settings.status_file != NULL)
@@ -173,9 +191,12 @@ static int run_finish(struct run_state *run, int status)
 static int cmd_run(struct context *context)
 {
     static const struct run_mode mode = {.acquire = run_acquire_keys, .finish = run_finish};
+    int status = run_use_shell(context);
+    if (status != EXIT_DONE)
+        return status;
     if (context->program == NULL || context->program[0] == NULL)
         return usage_error(context, "no command to run; usage: leasehold run KEY... -- CMD...");
-    int status = check_keys(context, context->args, context->arg_count);
+    status = check_keys(context, context->args, context->arg_count);
     if (status != EXIT_DONE)
         return status;
     /* The order of acquisition, and of channel_page.tokens in both processes. */
@@ -200,7 +221,7 @@ static const struct option option_kill_grace = {
     .value = "DUR",
     .max = (int64_t)24 * 3600 * 1000,
     .default_value = "5s",
-    .help = "time between TERM and KILL if the lock is lost; at most a sixth of the TTL"};
+    .help = "time between TERM and KILL, if the lock is lost at most a sixth of the TTL"};
 
 static const char *const cooldown_names[] = {
     [COOLDOWN_ON_SUCCESS] = "success", [COOLDOWN_ON_ANY] = "any", NULL};
@@ -213,8 +234,13 @@ static const struct option option_cooldown_on = {
     .default_value = "success",
     .help = "start the cooldown after success only, or after any end of the command"};
 
-static const struct option *const run_options[] = {ACQUIRE_OPTIONS, &option_cooldown_on,
-                                                   &option_on_lost, &option_kill_grace, NULL};
+static const struct option *const run_options[] = {ACQUIRE_OPTIONS,
+                                                   &option_command,
+                                                   &option_max_hold,
+                                                   &option_cooldown_on,
+                                                   &option_on_lost,
+                                                   &option_kill_grace,
+                                                   NULL};
 
 const struct command command_run = {
     .name = "run",
@@ -236,9 +262,13 @@ const struct command command_run = {
         "With --cooldown the key cools down after CMD has succeeded. A CMD that fails, or is ended "
         "by a signal, starts no cooldown, so that it can be retried, unless --cooldown-on is any. "
         "A CMD that could not be started never starts one.\n\n"
+        "With --max-hold CMD is ended in the same way if it takes longer: by TERM, and by KILL "
+        "after "
+        "--kill-grace. The exit status is then 124, and the run has failed.\n\n"
         "A nested run of the same key within CMD is refused, since it would wait for itself. The "
         "TTL must be at least 2s, which leaves time to end CMD before the lease ends.",
     .example = "  leasehold run nightly -- ./backup.sh\n"
+               "  leasehold run -n nightly --max-hold 1h -c 'dump | gzip >backup.gz'\n"
                "  leasehold run -n deploy/api --cooldown 5m -- make deploy",
     .options = run_options,
     .min_args = 1,

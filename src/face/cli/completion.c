@@ -13,6 +13,9 @@ static void put_flags(FILE *out, const struct option *const *options)
         fprintf(out, " --%s", (*options)->name);
         if ((*options)->letter != 0)
             fprintf(out, " -%c", (*options)->letter);
+        char alias[ALIAS_SIZE];
+        for (const char *at = (*options)->aliases; option_next_alias(&at, alias);)
+            fprintf(out, " %s", alias);
     }
 }
 
@@ -122,33 +125,37 @@ static void put_zsh(FILE *out, const char *text)
     }
 }
 
+static void put_zsh_option(FILE *out, const struct option *option, const char *flag)
+{
+    fprintf(out, "            '%s%s[", option->kind == VALUE_PAIR ? "*" : "", flag);
+    put_zsh(out, option->help);
+    fputc(']', out);
+    if (option_takes_value(option)) {
+        fputc(':', out);
+        put_zsh(out, option->value);
+        fputc(':', out);
+    }
+    if (option->kind == VALUE_CHOICE) {
+        fputc('(', out);
+        for (size_t i = 0; option->choices[i] != NULL; i++)
+            fprintf(out, "%s%s", i > 0 ? " " : "", option->choices[i]);
+        fputc(')', out);
+    }
+    fputs("' \\\n", out);
+}
+
 static void put_zsh_options(FILE *out, const struct option *const *options)
 {
     for (; options != NULL && *options != NULL; options++) {
         const struct option *option = *options;
-        for (int by_letter = 0; by_letter <= (option->letter != 0 ? 1 : 0); by_letter++) {
-            fputs("            '", out);
-            if (option->kind == VALUE_PAIR)
-                fputc('*', out);
-            if (by_letter != 0)
-                fprintf(out, "-%c[", option->letter);
-            else
-                fprintf(out, "--%s[", option->name);
-            put_zsh(out, option->help);
-            fputc(']', out);
-            if (option_takes_value(option)) {
-                fputc(':', out);
-                put_zsh(out, option->value);
-                fputc(':', out);
-            }
-            if (option->kind == VALUE_CHOICE) {
-                fputc('(', out);
-                for (size_t i = 0; option->choices[i] != NULL; i++)
-                    fprintf(out, "%s%s", i > 0 ? " " : "", option->choices[i]);
-                fputc(')', out);
-            }
-            fputs("' \\\n", out);
-        }
+        char flag[ALIAS_SIZE];
+        (void)snprintf(flag, sizeof flag, "--%s", option->name);
+        put_zsh_option(out, option, flag);
+        (void)snprintf(flag, sizeof flag, "-%c", option->letter);
+        if (option->letter != 0)
+            put_zsh_option(out, option, flag);
+        for (const char *at = option->aliases; option_next_alias(&at, flag);)
+            put_zsh_option(out, option, flag);
     }
 }
 

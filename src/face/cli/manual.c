@@ -51,6 +51,8 @@ static void put_options(FILE *out, const struct option *const *options)
 {
     for (; options != NULL && *options != NULL; options++) {
         const struct option *option = *options;
+        char help[512];
+        struct text text;
         fputs(".TP\n\\fB", out);
         if (option->letter != 0)
             fprintf(out, "\\-%c\\fR, \\fB", option->letter);
@@ -63,7 +65,9 @@ static void put_options(FILE *out, const struct option *const *options)
             fputs("\\fR", out);
         }
         fputc('\n', out);
-        put_roff(out, option->help);
+        text_init(&text, help, sizeof help);
+        option_describe(option, &text);
+        put_roff(out, help);
         fputc('\n', out);
         if (option->default_value != NULL) {
             fputs("(default: ", out);
@@ -112,6 +116,7 @@ static void put_statuses(FILE *out)
         {EXIT_LOST, "Lost: the lock was lost while the command ran."},
         {EXIT_DENIED, "Denied: the store does not permit the operation."},
         {EXIT_STALE, "Stale: the token no longer holds the key; nothing was changed."},
+        {EXIT_TIMEOUT, "Timeout: the command took longer than --max-hold and was ended."},
     };
     fputs(".SH EXIT STATUS\n", out);
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {

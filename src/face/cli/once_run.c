@@ -117,6 +117,7 @@ static void once_run_report(const struct run_state *run, const struct lh_report 
     json_add_string(&text, "result", done->result);
     json_add_length(&text, "held_ms", supervisor_now_ms() - run->began_ms);
     json_add_string(&text, "text", lost ? run->loss.text : report->text);
+    json_add_bool(&text, "timed_out", run->timed_out);
     json_add_string(&text, "store", run->context->shown);
     json_end(&text);
     fprintf(stderr, "%s\n", line);
@@ -137,8 +138,8 @@ static int once_run_finish(struct run_state *run, int status)
 {
     const struct context *context = run->context;
     bool failed = status != 0, over = tee_is_done(&run->tee);
-    bool kept =
-        !failed || (context->settings.keep_failures && !was_interrupted(&run->supervisor->child));
+    bool kept = !failed || (context->settings.keep_failures &&
+                            (run->timed_out || !was_interrupted(&run->supervisor->child)));
     bool keeps = kept && !run->lost_running;
     char result[LAST_LINE_MOST + 1] = "";
     struct lh_completion done;
@@ -158,6 +159,8 @@ static int once_run_finish(struct run_state *run, int status)
                                                 : "done";
     if (report.outcome == LH_OK && !failed && over)
         check_output(&run->tee, &report);
+    if (report.outcome == LH_OK)
+        output_released(context, run->keys, supervisor_now_ms() - run->began_ms);
     if (context->settings.json)
         once_run_report(run, &report, state, &done);
     else if (report.outcome != LH_OK && !run->lost_running)

@@ -279,8 +279,10 @@ const char *context_holder(const struct context *context)
 static void context_on_event(void *user, const struct lh_event *event)
 {
     struct context *context = user;
-    if (event->kind == LH_EVENT_WAITING)
-        (void)snprintf(context->awaited_key, sizeof context->awaited_key, "%s", event->key);
+    if (event->kind != LH_EVENT_WAITING)
+        return;
+    (void)snprintf(context->awaited_key, sizeof context->awaited_key, "%s", event->key);
+    output_detail(context, "waiting for %s", event->key);
 }
 
 static void context_on_finding(void *user, const struct lh_finding *finding)

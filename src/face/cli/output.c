@@ -236,6 +236,11 @@ void output_detail(const struct context *context, const char *format, ...)
     output_line(&text, stderr);
 }
 
+void output_released(const struct context *context, const char *keys, int64_t held_ms)
+{
+    output_detail(context, "released %s after %lld ms", keys, (long long)held_ms);
+}
+
 /* ---- keys ---- */
 
 static const char *const state_names[] = {

@@ -32,6 +32,17 @@ struct parse {
 
 /* ---- finding ---- */
 
+static bool has_alias(const struct option *option, const char *name, size_t length, char letter)
+{
+    char alias[ALIAS_SIZE];
+    for (const char *at = option->aliases; option_next_alias(&at, alias);) {
+        if (letter != 0 ? alias[1] == letter && alias[2] == '\0'
+                        : strlen(alias) == length + 2 && memcmp(alias + 2, name, length) == 0)
+            return true;
+    }
+    return false;
+}
+
 static const struct option *find_in(const struct option *const *options, const char *name,
                                     size_t length, char letter)
 {
@@ -39,6 +50,8 @@ static const struct option *find_in(const struct option *const *options, const c
         const struct option *option = *options;
         if (letter != 0 ? option->letter == letter
                         : strlen(option->name) == length && memcmp(option->name, name, length) == 0)
+            return option;
+        if (has_alias(option, name, length, letter))
             return option;
     }
     return NULL;

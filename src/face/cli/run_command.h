@@ -23,6 +23,7 @@ struct run_state {
     int64_t kill_at_ms; /* all processes are killed then, before the lease can expire */
     int64_t began_ms;
     bool lost, lost_running, loss_handled;
+    bool timed_out; /* ended by --max-hold */
     struct lh_report loss;
     struct tee tee; /* of a mode with tees_output */
     char keys[LIST_SIZE], tokens[LH_KEYS_MAX * 21];
@@ -48,6 +49,8 @@ void run_on_lost(void *user, struct lh_lease *lease, const struct lh_report *rep
 /* Sets the holder name to host:PID, with the pid of the process that users know, unless a name is
  * given. `buffer` must outlive the context. */
 void run_set_holder(struct context *context, pid_t pid, char *buffer, size_t size);
+/* Makes context->program of -c. EXIT_DONE, or a usage error that was printed. */
+int run_use_shell(struct context *context);
 /* The choices of --on-lost, by enum on_lost. */
 extern const char *const run_lost_names[];
 

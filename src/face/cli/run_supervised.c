@@ -58,6 +58,24 @@ static void handle_loss(struct run_state *run)
         child_kill(child, now_ms);
 }
 
+/* The lock is still held, and is renewed until the command has ended. */
+static void check_max_hold(struct run_state *run)
+{
+    const struct settings *settings = &run->context->settings;
+    struct supervisor *supervisor = run->supervisor;
+    int64_t now_ms = supervisor_now_ms();
+    if (now_ms < supervisor->wake_at_ms)
+        return;
+    supervisor->wake_at_ms = CHILD_NEVER;
+    if (supervisor->child.reaped || run->loss_handled)
+        return;
+    run->timed_out = true;
+    if (!settings->json)
+        fprintf(stderr, "timeout: %.120s: the command took longer than --max-hold; ending it\n",
+                run->keys);
+    child_terminate(&supervisor->child, now_ms + settings->kill_grace_ms);
+}
+
 /* ---- the command ---- */
 
 static void list_keys(struct run_state *run)
@@ -120,6 +138,7 @@ static void supervised_step(struct run_state *run)
     update_deadline(run);
     if (run->lost && run->supervisor->started && !run->loss_handled)
         handle_loss(run);
+    check_max_hold(run);
 }
 
 /* ---- the end ---- */
@@ -127,7 +146,8 @@ static void supervised_step(struct run_state *run)
 static int supervised_finish(struct run_state *run, const struct run_mode *mode)
 {
     bool stopped = run->lost_running && run->context->settings.on_lost != LOST_WARN;
-    return mode->finish(run, stopped ? EXIT_LOST : child_exit_status(&run->supervisor->child));
+    int status = run->timed_out ? EXIT_TIMEOUT : child_exit_status(&run->supervisor->child);
+    return mode->finish(run, stopped ? EXIT_LOST : status);
 }
 
 int run_supervised(struct context *context, struct supervisor *supervisor, const char *path,
@@ -157,6 +177,8 @@ int run_supervised(struct context *context, struct supervisor *supervisor, const
         (void)lh_abandon(&run.lease, NULL); /* no cooldown: the command did not start */
         return status;
     }
+    if (context->settings.max_hold_ms > 0)
+        supervisor->wake_at_ms = run.began_ms + context->settings.max_hold_ms;
     while (!supervisor_is_done(supervisor))
         supervised_step(&run);
     return supervised_finish(&run, mode);
