@@ -113,16 +113,6 @@ static size_t clean_step(const char *bytes, size_t left)
     return control ? 0 : step;
 }
 
-void text_clean(char *bytes, size_t length)
-{
-    for (size_t at = 0; at < length;) {
-        size_t step = clean_step(bytes + at, length - at);
-        if (step == 0) /* its continuation bytes are then malformed, too */
-            bytes[at] = bytes[at] != '\0' && strchr("\t\n\r", bytes[at]) != NULL ? ' ' : '?';
-        at += step > 0 ? step : 1;
-    }
-}
-
 void text_add_clean(struct text *text, const char *bytes, size_t length)
 {
     if (text == NULL)
@@ -151,6 +141,18 @@ bool text_is_clean(const char *bytes, size_t length)
         bytes += step;
     }
     return true;
+}
+
+void text_clean(char *bytes, size_t length)
+{
+    if (text_is_clean(bytes, length)) /* the usual case, checked eight bytes at a time */
+        return;
+    for (size_t at = 0; at < length;) {
+        size_t step = clean_step(bytes + at, length - at);
+        if (step == 0) /* its continuation bytes are then malformed, too */
+            bytes[at] = bytes[at] != '\0' && strchr("\t\n\r", bytes[at]) != NULL ? ' ' : '?';
+        at += step > 0 ? step : 1;
+    }
 }
 
 void text_add_brief(struct text *text, const char *string, size_t most)
