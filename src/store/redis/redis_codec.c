@@ -46,23 +46,18 @@ static void foreign_request_name(const struct redis *redis, uint32_t slot, char 
     text_add_hex(&text, redis->foreign_session + slot);
 }
 
-static bool is_foreign_grant(const struct redis *redis, const struct grant *grant)
-{
-    char request[REQUEST_MAX + 1];
-    foreign_request_name(redis, grant->n, request);
-    return strcmp(grant->request, request) == 0;
-}
-
 /* Removes foreign grants. One with another session was renewed by its token: also a break. */
 static bool remove_foreign(const struct redis *redis, struct record *record, bool *out_broken)
 {
     bool found = false;
     for (size_t i = record->grant_count; i-- > 0;) {
-        if (!is_foreign_grant(redis, &record->grants[i]))
+        struct grant *grant = &record->grants[i];
+        char request[REQUEST_MAX + 1];
+        foreign_request_name(redis, grant->n, request);
+        if (strcmp(grant->request, request) != 0)
             continue;
-        *out_broken = record->grants[i].broken || *out_broken ||
-                      record->grants[i].session != redis->foreign_session;
-        record_remove_grant(record, &record->grants[i]);
+        *out_broken = grant->broken || *out_broken || grant->session != redis->foreign_session;
+        record_remove_grant(record, grant);
         found = true;
     }
     return found;
@@ -429,12 +424,19 @@ void snapshot_reply(struct redis *redis, const struct redis_op *op, const char *
         out->written = (struct stamp){0};
 }
 
+struct store_reply redis_error_reply(const struct conn_error *error)
+{
+    return (struct store_reply){.result = error->result,
+                                .now_ms = TIME_UNKNOWN,
+                                .refused = error->refused,
+                                .why = error->why};
+}
+
 void redis_query_reply(struct redis *redis, const char *key, const struct snapshot *snapshot,
                        const struct conn_error *error, struct store_reply *out)
 {
     if (error == NULL)
         snapshot_reply(redis, NULL, key, snapshot, out);
     else
-        *out = (struct store_reply){
-            .result = error->result, .now_ms = TIME_UNKNOWN, .why = error->why};
+        *out = redis_error_reply(error);
 }

@@ -51,6 +51,8 @@ static const struct {
     {"WRONGTYPE", REPLY_TROUBLE, "a key of leasehold has a value of another program"},
 };
 
+const struct conn_error conn_no_memory = {.result = REPLY_TROUBLE, .why = "out of memory"};
+
 static void conn_begin_why(struct redis_conn *conn, struct text *text)
 {
     text_init(text, conn->why, sizeof conn->why);
@@ -367,12 +369,6 @@ static bool says_clustered(struct resp_walk *walk, size_t count)
     return false;
 }
 
-static bool is_master(struct resp_walk *walk)
-{
-    struct resp_item role;
-    return resp_next(walk, &role) && resp_is(&role, "master");
-}
-
 static void on_handshake_reply(struct conn_call *call, const struct resp_item *item,
                                struct resp_walk *walk, const struct conn_error *error)
 {
@@ -386,7 +382,9 @@ static void on_handshake_reply(struct conn_call *call, const struct resp_item *i
     }
     if (conn->step == STEP_HELLO && item->kind == RESP_MAP)
         conn->clustered = says_clustered(walk, item->count);
-    if (conn->step == STEP_ROLE && item->kind == RESP_LIST && !is_master(walk)) {
+    struct resp_item role;
+    if (conn->step == STEP_ROLE && item->kind == RESP_LIST &&
+        !(resp_next(walk, &role) && resp_is(&role, "master"))) {
         conn_abort(conn, REPLY_TROUBLE, "it is now a replica");
         return;
     }

@@ -22,6 +22,8 @@ struct conn_error {
     bool of_record; /* the value of the key cannot be read; the server works */
 };
 
+extern const struct conn_error conn_no_memory;
+
 /* A command in flight, owned by its sender. `reply` gets an item, possibly an error, or `error`. */
 struct conn_call {
     struct list_node node;

@@ -80,10 +80,7 @@ void redis_op_end(struct redis_op *op, const struct snapshot *snapshot,
     if (op->query != NULL) {
         op->query(op->caller, op->key, snapshot, error);
     } else if (error != NULL) {
-        struct store_reply reply = {.result = error->result,
-                                    .now_ms = TIME_UNKNOWN,
-                                    .refused = error->refused,
-                                    .why = error->why};
+        struct store_reply reply = redis_error_reply(error);
         op->done(op->caller, &reply);
     } else {
         struct store_reply reply;
@@ -256,8 +253,7 @@ static void redis_submit(void *state, const struct store_request *request, store
     ASSERT(redis->magic == REDIS_MAGIC && !renews); /* by revision only: see the capabilities */
     struct redis_op *op = op_add(redis, NULL);
     if (op == NULL) {
-        struct store_reply reply = {
-            .result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "out of memory"};
+        struct store_reply reply = redis_error_reply(&conn_no_memory);
         done(caller, &reply);
         return;
     }
@@ -296,7 +292,7 @@ static void redis_close(void *state)
     ASSERT(redis->magic == REDIS_MAGIC);
     conn_done(&redis->pubsub);
     nodes_done(redis);
-    sentinel_done(redis);
+    conn_done(&redis->sentinel);
     pubsub_done(redis);
     foreign_done(redis);
     list_done(redis);

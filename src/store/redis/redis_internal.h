@@ -189,7 +189,6 @@ void nodes_map(struct redis *redis);
 
 /* redis_sentinel.c */
 void sentinel_init(struct redis *redis, uint64_t seed);
-void sentinel_done(struct redis *redis);
 /* The `locate` callback of the main connection: queries the Sentinels for the master. */
 void sentinel_locate(void *owner);
 
@@ -216,6 +215,7 @@ bool snapshot_fits(const struct redis_op *op, const struct snapshot *snapshot);
 /* Fills the reply to a request or to a query for it; its pointers are valid until the next call. */
 void snapshot_reply(struct redis *redis, const struct redis_op *op, const char *key,
                     const struct snapshot *snapshot, struct store_reply *out);
+struct store_reply redis_error_reply(const struct conn_error *error);
 /* The same for a query of our own, which may have found an unreadable record. */
 void redis_query_reply(struct redis *redis, const char *key, const struct snapshot *snapshot,
                        const struct conn_error *error, struct store_reply *out);

@@ -51,9 +51,9 @@ static void listing_free(struct listing *listing)
 static void listing_end(struct listing *listing, const struct conn_error *error)
 {
     if (!listing->ended) {
-        struct store_reply reply = {.result = error != NULL ? error->result : REPLY_OK,
-                                    .now_ms = TIME_UNKNOWN,
-                                    .why = error != NULL ? error->why : NULL};
+        struct store_reply reply = {.result = REPLY_OK, .now_ms = TIME_UNKNOWN};
+        if (error != NULL)
+            reply = redis_error_reply(error);
         listing->ended = true;
         listing->op->done(listing->op->caller, &reply);
     }
@@ -61,11 +61,6 @@ static void listing_end(struct listing *listing, const struct conn_error *error)
         redis_op_free(listing->op);
         listing_free(listing);
     }
-}
-
-static void listing_end_no_memory(struct listing *listing)
-{
-    listing_end(listing, &(struct conn_error){.result = REPLY_TROUBLE, .why = "out of memory"});
 }
 
 static void listing_scan(struct listing *listing);
@@ -180,7 +175,7 @@ static void on_scan_reply(struct conn_call *call, const struct resp_item *item,
     listing->page = found ? PAGE : listing->page < PAGE_MOST ? 2 * listing->page : PAGE_MOST;
     redis_op_extend(op); /* the queries are sent before the next page */
     if (!queries)
-        listing_end_no_memory(listing);
+        listing_end(listing, &conn_no_memory);
     else if (why != NULL && strcmp(listing->cursor, "0") != 0)
         listing_end(listing, &(struct conn_error){.result = REPLY_TROUBLE, .why = why});
     else
@@ -241,10 +236,7 @@ void list_begin(struct redis *redis, struct redis_op *op)
 {
     struct listing *listing = calloc(1, sizeof *listing);
     if (listing == NULL) {
-        struct store_reply reply = {
-            .result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "out of memory"};
-        op->done(op->caller, &reply);
-        redis_op_free(op);
+        redis_op_end(op, NULL, &conn_no_memory);
         return;
     }
     op->call.reply = on_scan_reply;

@@ -20,22 +20,13 @@ enum { CALLS_MAX = 16, VALUE_MAX = 200 };
 
 enum stage { STAGE_CLOCK, STAGE_WATCH, STAGE_WRITE, STAGE_READ };
 
-/* The purpose of a command, and so the meaning of its reply. */
-enum meaning {
-    MEANS_NOTHING,
-    MEANS_RECORD,
-    MEANS_VALUE,
-    MEANS_PTTL,
-    MEANS_TIME,
-    MEANS_COUNT,
-    MEANS_WRITTEN,
-    MEANS_SNAPSHOT
-};
+/* Reads the reply to one command. */
+typedef void txn_take(struct txn *txn, const struct resp_item *item, struct resp_walk *walk);
 
 struct txn_call {
     struct conn_call call; /* first */
     struct txn *txn;
-    enum meaning meaning;
+    txn_take *take; /* NULL: the reply has no meaning */
 };
 
 struct txn {
@@ -81,9 +72,10 @@ static void txn_end(struct txn *txn, const struct conn_error *error)
 
 /* ---- reading ---- */
 
-static void txn_take_record(struct txn *txn, const struct resp_item *item)
+static void txn_take_record(struct txn *txn, const struct resp_item *item, struct resp_walk *walk)
 {
     struct snapshot *snapshot = &txn->snapshot;
+    (void)walk;
     free(txn->record);
     txn->record = NULL;
     snapshot->bytes = NULL;
@@ -110,11 +102,12 @@ static void txn_take_record(struct txn *txn, const struct resp_item *item)
 }
 
 /* A value that we did not write with that record is foreign, whatever its type. */
-static void txn_take_value(struct txn *txn, const struct resp_item *item)
+static void txn_take_value(struct txn *txn, const struct resp_item *item, struct resp_walk *walk)
 {
     struct snapshot *snapshot = &txn->snapshot;
     char mark[64];
     struct text text;
+    (void)walk;
     text_init(&text, mark, sizeof mark);
     text_add(&text, "leasehold:");
     text_add_u64(&text, snapshot->written.revision);
@@ -131,17 +124,19 @@ static void txn_take_value(struct txn *txn, const struct resp_item *item)
         memcpy(txn->value, item->text, snapshot->value_length);
 }
 
-static void txn_take_pttl(struct txn *txn, const struct resp_item *item)
+static void txn_take_pttl(struct txn *txn, const struct resp_item *item, struct resp_walk *walk)
 {
+    (void)walk;
     if (item->kind != RESP_NUMBER)
         txn->wrong = "Redis replied to PTTL with something that is not a number";
     txn->snapshot.pttl_ms = item->number;
 }
 
-static void txn_take_count(struct txn *txn, const struct resp_item *item)
+static void txn_take_count(struct txn *txn, const struct resp_item *item, struct resp_walk *walk)
 {
     bool sane =
         item->kind == RESP_NUMBER && item->number > 0 && (uint64_t)item->number <= REVISION_MAX;
+    (void)walk;
     if (!sane)
         txn->wrong = "the revision counter in Redis is out of bounds; delete it if another "
                      "program wrote it";
@@ -178,27 +173,23 @@ static void txn_take_time(struct txn *txn, const struct resp_item *item, struct 
     txn->node->clock_offset_ms = txn->snapshot.now_ms - host_boot_ms();
 }
 
-/* The results of a transaction that reads: the same four, in the same order. */
+/* The results of a transaction that reads, in the order of txn_send_reads(): a watermark has no
+ * plain name. */
 static void txn_take_snapshot(struct txn *txn, const struct resp_item *item, struct resp_walk *walk)
 {
+    static txn_take *const takes[] = {txn_take_record, txn_take_value, txn_take_pttl,
+                                      txn_take_time};
     bool plain = txn->names.family != REDIS_WATERMARK;
-    struct resp_item part = {0};
-    if (item->kind != RESP_LIST || item->count != (plain ? 4 : 2) || !resp_next(walk, &part)) {
+    struct resp_item part;
+    if (item->kind != RESP_LIST || item->count != (plain ? 4 : 2)) {
         txn->wrong = "Redis sent an unexpected reply to EXEC";
         return;
     }
-    txn_take_record(txn, &part);
-    resp_skip(walk, &part);
-    if (plain && resp_next(walk, &part)) {
-        txn_take_value(txn, &part);
-        resp_skip(walk, &part);
+    for (size_t i = 0; i < 4 && resp_next(walk, &part); i += plain || i == 3 ? 1 : 3) {
+        takes[i](txn, &part, walk);
+        if (takes[i] != txn_take_time)
+            resp_skip(walk, &part);
     }
-    if (plain && resp_next(walk, &part)) {
-        txn_take_pttl(txn, &part);
-        resp_skip(walk, &part);
-    }
-    if (resp_next(walk, &part))
-        txn_take_time(txn, &part, walk);
 }
 
 /* A transaction continues after a command fails: then it is unknown what was written. */
@@ -225,7 +216,7 @@ static void on_txn_reply(struct conn_call *call, const struct resp_item *item,
     struct txn_call *one = (struct txn_call *)call;
     struct txn *txn = one->txn;
     bool bad = error == NULL && item->kind == RESP_ERROR;
-    bool wrong_type = bad && one->meaning == MEANS_VALUE && resp_begins(item, "WRONGTYPE");
+    bool wrong_type = bad && one->take == txn_take_value && resp_begins(item, "WRONGTYPE");
     txn->received++;
     if (error != NULL && !txn->refused) {
         txn->refused = true;
@@ -236,42 +227,28 @@ static void on_txn_reply(struct conn_call *call, const struct resp_item *item,
         txn->demoted = resp_begins(item, "READONLY");
         if (txn->refused)
             txn->error = conn_explain(&txn->node->conn, item);
-    } else if (error == NULL && !txn->refused && !txn->redirected) {
-        if (one->meaning == MEANS_RECORD)
-            txn_take_record(txn, item);
-        else if (one->meaning == MEANS_VALUE)
-            txn_take_value(txn, item);
-        else if (one->meaning == MEANS_PTTL)
-            txn_take_pttl(txn, item);
-        else if (one->meaning == MEANS_TIME)
-            txn_take_time(txn, item, walk);
-        else if (one->meaning == MEANS_COUNT)
-            txn_take_count(txn, item);
-        else if (one->meaning == MEANS_WRITTEN)
-            txn_take_written(txn, item, walk);
-        else if (one->meaning == MEANS_SNAPSHOT)
-            txn_take_snapshot(txn, item, walk);
+    } else if (error == NULL && !txn->refused && !txn->redirected && one->take != NULL) {
+        one->take(txn, item, walk);
     }
     if (txn->received == txn->sent)
         txn_continue(txn);
 }
 
-static struct redis_conn *txn_command(struct txn *txn, enum meaning meaning, size_t args,
+static struct redis_conn *txn_command(struct txn *txn, txn_take *take, size_t args,
                                       const char *command)
 {
     struct redis_conn *conn = &txn->node->conn;
     ASSERT(txn->sent < CALLS_MAX);
     struct txn_call *call = &txn->calls[txn->sent++];
-    *call = (struct txn_call){.call = {.reply = on_txn_reply}, .txn = txn, .meaning = meaning};
+    *call = (struct txn_call){.call = {.reply = on_txn_reply}, .txn = txn, .take = take};
     conn_begin(conn, &call->call, args);
     conn_arg(conn, command);
     return conn;
 }
 
-static void txn_key_command(struct txn *txn, enum meaning meaning, const char *command,
-                            const char *name)
+static void txn_key_command(struct txn *txn, txn_take *take, const char *command, const char *name)
 {
-    conn_arg(txn_command(txn, meaning, 2, command), name);
+    conn_arg(txn_command(txn, take, 2, command), name);
 }
 
 static void txn_begin_stage(struct txn *txn, enum stage stage)
@@ -283,36 +260,36 @@ static void txn_begin_stage(struct txn *txn, enum stage stage)
 static void txn_send_reads(struct txn *txn, bool meant)
 {
     bool plain = txn->names.family != REDIS_WATERMARK;
-    txn_key_command(txn, meant ? MEANS_RECORD : MEANS_NOTHING, "GET", txn->names.record);
+    txn_key_command(txn, meant ? txn_take_record : NULL, "GET", txn->names.record);
     if (plain) {
-        txn_key_command(txn, meant ? MEANS_VALUE : MEANS_NOTHING, "GET", txn->names.plain);
-        txn_key_command(txn, meant ? MEANS_PTTL : MEANS_NOTHING, "PTTL", txn->names.plain);
+        txn_key_command(txn, meant ? txn_take_value : NULL, "GET", txn->names.plain);
+        txn_key_command(txn, meant ? txn_take_pttl : NULL, "PTTL", txn->names.plain);
     }
-    (void)txn_command(txn, meant ? MEANS_TIME : MEANS_NOTHING, 1, "TIME");
+    (void)txn_command(txn, meant ? txn_take_time : NULL, 1, "TIME");
 }
 
 /* Reads everything in one transaction, for a consistent reply. */
 static void txn_read(struct txn *txn)
 {
     txn_begin_stage(txn, STAGE_READ);
-    (void)txn_command(txn, MEANS_NOTHING, 1, "MULTI");
+    (void)txn_command(txn, NULL, 1, "MULTI");
     txn_send_reads(txn, /* meant= */ false);
-    (void)txn_command(txn, MEANS_SNAPSHOT, 1, "EXEC");
+    (void)txn_command(txn, txn_take_snapshot, 1, "EXEC");
 }
 
 /* The counter starts above all earlier revisions, even if it was lost. */
 static void txn_watch(struct txn *txn)
 {
     txn_begin_stage(txn, STAGE_WATCH);
-    struct redis_conn *conn = txn_command(txn, MEANS_NOTHING, 3, "WATCH");
+    struct redis_conn *conn = txn_command(txn, NULL, 3, "WATCH");
     conn_arg(conn, txn->names.plain);
     conn_arg(conn, txn->names.record);
     txn_send_reads(txn, /* meant= */ true);
-    conn = txn_command(txn, MEANS_NOTHING, 4, "SET");
+    conn = txn_command(txn, NULL, 4, "SET");
     conn_arg(conn, txn->names.counter);
     conn_arg_int(conn, host_boot_ms() + txn->node->clock_offset_ms);
     conn_arg(conn, "NX");
-    txn_key_command(txn, MEANS_COUNT, "INCR", txn->names.counter);
+    txn_key_command(txn, txn_take_count, "INCR", txn->names.counter);
 }
 
 /* True if the request's record is current and has the grant. */
@@ -346,7 +323,7 @@ static void txn_set(struct txn *txn, const char *name, int64_t retention_ms, con
 {
     char value[RECORD_MAX + 64];
     struct text text;
-    struct redis_conn *conn = txn_command(txn, MEANS_NOTHING, retention_ms > 0 ? 5 : 3, "SET");
+    struct redis_conn *conn = txn_command(txn, NULL, retention_ms > 0 ? 5 : 3, "SET");
     text_init(&text, value, sizeof value);
     text_add(&text, head);
     text_add_bytes(&text, bytes, length);
@@ -382,7 +359,7 @@ static void txn_set_record(struct txn *txn, const struct draft *draft)
     if (held_ms > 0)
         txn_set(txn, txn->names.plain, held_ms + 1, head, draft->by, strlen(draft->by));
     else if (txn->own)
-        txn_key_command(txn, MEANS_NOTHING, "DEL", txn->names.plain);
+        txn_key_command(txn, NULL, "DEL", txn->names.plain);
 }
 
 static void publish(struct redis_conn *conn, const char *channel, const struct text *message)
@@ -397,16 +374,16 @@ static void publish(struct redis_conn *conn, const char *channel, const struct t
 static void txn_write(struct txn *txn, const struct draft *draft)
 {
     txn_begin_stage(txn, STAGE_WRITE);
-    (void)txn_command(txn, MEANS_NOTHING, 1, "MULTI");
+    (void)txn_command(txn, NULL, 1, "MULTI");
     if (draft->length > 0) {
         txn_set_record(txn, draft);
     } else {
         txn->count = 0;
-        txn_key_command(txn, MEANS_NOTHING, "DEL", txn->names.record);
+        txn_key_command(txn, NULL, "DEL", txn->names.record);
         if (txn->own)
-            txn_key_command(txn, MEANS_NOTHING, "DEL", txn->names.plain);
+            txn_key_command(txn, NULL, "DEL", txn->names.plain);
     }
-    (void)txn_command(txn, MEANS_WRITTEN, 1, "EXEC");
+    (void)txn_command(txn, txn_take_written, 1, "EXEC");
 }
 
 /* Sends the new record to the named sessions, unless it is long or they are many. */
@@ -542,7 +519,7 @@ bool txn_begin(struct node *node, struct redis_op *op)
         txn_read(txn);
     } else if (node->clock_offset_ms == 0) {
         txn_begin_stage(txn, STAGE_CLOCK);
-        (void)txn_command(txn, MEANS_TIME, 1, "TIME");
+        (void)txn_command(txn, txn_take_time, 1, "TIME");
     } else {
         txn_watch(txn);
     }

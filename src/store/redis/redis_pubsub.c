@@ -17,8 +17,6 @@
 
 enum { CHANGES_MAX = 4096 };
 
-static const struct conn_error no_memory = {.result = REPLY_TROUBLE, .why = "out of memory"};
-
 struct redis_conn *pubsub_conn(struct redis *redis)
 {
     return redis->main.conn.protocol == 2 ? &redis->pubsub : &redis->main.conn;
@@ -53,8 +51,7 @@ static void pubsub_end_watches(struct redis *redis, const struct conn_error *err
     struct list all = list_take_all(&redis->key_watches);
     for (struct list_node *node; (node = list_pop(&all)) != NULL;) {
         struct key_watch *key_watch = LIST_ENTRY(node, struct key_watch, node);
-        struct store_reply reply = {
-            .result = error->result, .now_ms = TIME_UNKNOWN, .why = error->why};
+        struct store_reply reply = redis_error_reply(error);
         key_watch->done(key_watch->caller, &reply);
         free(key_watch);
     }
@@ -148,8 +145,7 @@ void pubsub_watch(struct redis *redis, const char *prefix, store_done *done, voi
 {
     struct key_watch *key_watch = calloc(1, sizeof *key_watch);
     if (key_watch == NULL) {
-        struct store_reply reply = {
-            .result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = "out of memory"};
+        struct store_reply reply = redis_error_reply(&conn_no_memory);
         done(caller, &reply);
         return;
     }
@@ -180,13 +176,6 @@ static bool was_delivered(const struct redis *redis, const char *key, uint64_t r
            redis->delivered[hash % DELIVERED_SLOTS].revision >= revision;
 }
 
-static void note_delivered(struct redis *redis, const char *key, uint64_t revision)
-{
-    uint64_t hash = hash_string(key);
-    redis->delivered[hash % DELIVERED_SLOTS].key = hash;
-    redis->delivered[hash % DELIVERED_SLOTS].revision = revision;
-}
-
 static void change_remove(struct change *change)
 {
     list_remove(&change->redis->changes_queried, &change->node);
@@ -204,8 +193,11 @@ static void on_change_query(void *caller, const char *key, const struct snapshot
         change_remove(change);
         return;
     }
-    if (snapshot != NULL && snapshot->length > 0)
-        note_delivered(redis, key, snapshot->written.revision);
+    if (snapshot != NULL && snapshot->length > 0) {
+        uint64_t hash = hash_string(key);
+        redis->delivered[hash % DELIVERED_SLOTS].key = hash;
+        redis->delivered[hash % DELIVERED_SLOTS].revision = snapshot->written.revision;
+    }
     for (struct key_watch *key_watch = next_watch(redis->key_watches.first, key); key_watch != NULL;
          key_watch = next_watch(key_watch->node.next, key)) {
         struct store_reply reply;
@@ -218,7 +210,7 @@ static void on_change_query(void *caller, const char *key, const struct snapshot
     change->again = false;
     change->newest = 0;
     if (again && !redis_query(redis, change->key, on_change_query, change)) {
-        pubsub_end_watches(redis, &no_memory);
+        pubsub_end_watches(redis, &conn_no_memory);
         again = false;
     }
     if (!again)
@@ -257,7 +249,7 @@ static void key_changed(struct redis *redis, const char *key, uint64_t revision)
     list_prepend(&redis->changes_queried, &change->node);
     redis->change_count++;
     if (!redis_query(redis, change->key, on_change_query, change)) {
-        pubsub_end_watches(redis, &no_memory);
+        pubsub_end_watches(redis, &conn_no_memory);
         change_remove(change);
     }
 }

@@ -97,8 +97,3 @@ void sentinel_init(struct redis *redis, uint64_t seed)
     redis->sentinel.timeout_ms = redis->timeout_ms;
     redis->sentinel_call.reply = on_sentinel_reply;
 }
-
-void sentinel_done(struct redis *redis)
-{
-    conn_done(&redis->sentinel);
-}
