@@ -181,12 +181,14 @@ enum fast_path_result fast_path_acquire(struct fast_path *fast_path, struct fast
         *out_holder = *(const struct fast_path_hold *)found;
         result = FAST_PATH_HELD;
     } else if (found == NULL && !shard->disabled) {
-        hold->node =
-            (struct fast_path_node){.hash = hash, .key = key, .revision = ++shard->revision};
+        uint64_t revision = ++shard->revision;
+        hold->node.hash = hash;
+        hold->node.key = key;
+        hold->node.revision = revision;
         hold->listed = true;
         hold->weight = 0;
         if (FAST_PATH_TIMES &&
-            (shard->revision == shard->timed_again || hold->since_ms >= shard->timed_again_ms))
+            (revision == shard->timed_again || hold->since_ms >= shard->timed_again_ms))
             shard_weigh(shard, hold);
         shard_put(shard, &hold->node);
         result = FAST_PATH_ACQUIRED;

@@ -271,15 +271,22 @@ prints 0 'was removed' k8s_run wfe-1 kept --remove
 is_free kept
 say 'Finalizer cleanup'
 
-begin wfe-1 whole --cooldown 3s --json
+begin wfe-1 whole --cooldown 3s --json --metrics-file "$work/m.prom"
 wait_for whole
-prints 75 'ResourceBusy \(held by wfe-1\)' k8s_run wfe-2 whole
+prints 75 'ResourceBusy \(held by wfe-1\)' k8s_run wfe-2 whole --metrics-file "$work/m.prom"
 complete whole True
 sleep 0.5
 prints 73 'RecentlyRemediated \(by wfe-1, [0-9]s ago\); free in [1-4]s' k8s_run wfe-2 whole
 ends 0 "$pid" wfe-1
 jq -e '.outcome == "ok" and .state == "done" and .key == "whole"' wfe-1.said >/dev/null ||
     fail "$(cat wfe-1.said)"
+for series in attempts_total\ 2 successes_total\ 1 'failures_total{reason="contention"} 1'; do
+    grep -qx "leasehold_lock_acquisition_$series" "$work/m.prom" || fail "metrics: not $series"
+done
+for series in hold_duration_seconds_count\ 1 'hold_duration_seconds_bucket{le="1"} 0' \
+    releases_total\ 1; do
+    grep -qx "leasehold_lock_$series" "$work/m.prom" || fail "metrics: not $series"
+done
 is_free whole
 prints 0 'was created' k8s_run wfe-2 whole --until created --cooldown 1s --status-file status
 jq -e '.outcome == "ok" and .state == "runs" and .key == "whole"' status >/dev/null ||
