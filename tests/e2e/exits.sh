@@ -119,7 +119,7 @@ rows=$(cat <<'ROWS'
 64  | usage    | unknown store scheme "reddis"               | acquire k --store reddis://u:secret@h
 64  | usage    | unknown command 'aquire'; the closest is 'acquire'$ | aquire k
 64  | usage    | unknown command 'frobnicate'; 'leasehold help' lists the commands$ | frobnicate k
-64 | usage | unknown command 'lock'; write: leasehold run KEY -- CMD, leasehold hold KEY, or | lock k
+64 | usage | unknown command 'lock'; write: leasehold run KEY -- CMD | lock k
 64  | usage    | unknown command 'unlock'; write: leasehold release KEY --token N | unlock k
 64  | usage    | unknown command 'force-unlock'; write: leasehold break KEY --re | force-unlock k
 64  | usage    | unknown command 'who'; write: leasehold status KEY, or         | who k
@@ -138,7 +138,7 @@ rows=$(cat <<'ROWS'
 64 | usage | the store 'x.log' has no scheme; write --store file:x.log$ | status k --store x.log
 64 | usage | the store 'memory' has no scheme; write --store memory:$ | status k --store memory
 64 | usage | write --store redis://h:6379$ | status k --store h:6379
-69 | unavailable | no readable kubeconfig.*; set KUBECONFIG, or run in a pod | status k --store k8s://
+69 | unavailable | no readable kube.*; set KUBECONFIG | status k --store k8s://
 64  | usage    | no command given; 'leasehold help' lists     | -q
 64  | usage    | acquire has no option '--tll'; the closest is '--ttl'$ | acquire k --tll 5
 64  | usage    | unknown option '--jason' .*; the closest is '--json'$ | --jason status k
