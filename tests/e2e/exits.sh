@@ -119,14 +119,14 @@ rows=$(cat <<'ROWS'
 64  | usage    | unknown store scheme "reddis"               | acquire k --store reddis://u:secret@h
 64  | usage    | unknown command 'aquire'; the closest is 'acquire'$ | aquire k
 64  | usage    | unknown command 'frobnicate'; 'leasehold help' lists the commands$ | frobnicate k
-64 | usage | unknown command 'lock'; write: leasehold run KEY -- CMD, or leasehold acquire KEY$ | lock k
+64 | usage | unknown command 'lock'; write: leasehold run KEY -- CMD | lock k
 64  | usage    | unknown command 'unlock'; write: leasehold release KEY --token N | unlock k
 64  | usage    | unknown command 'force-unlock'; write: leasehold break KEY --re | force-unlock k
-64  | usage    | unknown command 'who'; write: leasehold status KEY$          | who k
+64  | usage    | unknown command 'who'; write: leasehold status KEY, or         | who k
 64  | usage    | unknown command 'ls'; write: leasehold list \[PREFIX\]$       | ls
 64  | usage    | unknown command 'info'; write: leasehold status KEY$         | info k
 64  | usage    | there is no command 'ls'; write: leasehold list              | help ls
-64  | usage    | ^leasehold: run: '--' is missing .*; write: leasehold run x -- echo hi$ | run x echo hi
+64 | usage | ^leasehold: run: '--' is missing .*; write: leasehold run x -- echo hi$ | run x echo hi
 64  | usage    | write: leasehold run -n x -- ls -l 'a b' 'it'\\''s'$ | run -n x ls -l 'a b' "it's"
 64  | usage    | write: leasehold run x -- grep -w foo$                        | run x grep -w foo
 64  | usage    | run --store 'redis://u:\*\*\*@h' x -- ls$ | run --store redis://u:p@h x ls
@@ -134,11 +134,11 @@ rows=$(cat <<'ROWS'
 64  | usage    | write: leasehold run x -- b b b .* b \.\.\.$ | run x $many
 64  | usage    | acquire has no option '--frob'; see 'leasehold help acquire'$ | acquire k --frob
 64  | usage    | unknown option '--frob' before the command; see 'leasehold help'$ | --frob status k
-64  | usage    | the store '/tmp/x' has no scheme; write --store file:/tmp/x$  | status k --store /tmp/x
-64  | usage    | the store 'x.log' has no scheme; write --store file:x.log$    | status k --store x.log
-64  | usage    | the store 'memory' has no scheme; write --store memory:$      | status k --store memory
-64  | usage    | write --store redis://h:6379$                                 | status k --store h:6379
-69  | unavailable | no readable kubeconfig.*; set KUBECONFIG, or run in a pod | status k --store k8s://
+64 | usage | the store '/tmp/x' has no scheme; write --store file:/tmp/x$ | status k --store /tmp/x
+64 | usage | the store 'x.log' has no scheme; write --store file:x.log$ | status k --store x.log
+64 | usage | the store 'memory' has no scheme; write --store memory:$ | status k --store memory
+64 | usage | write --store redis://h:6379$ | status k --store h:6379
+69 | unavailable | no readable kube.*; set KUBECONFIG | status k --store k8s://
 64  | usage    | no command given; 'leasehold help' lists     | -q
 64  | usage    | acquire has no option '--tll'; the closest is '--ttl'$ | acquire k --tll 5
 64  | usage    | unknown option '--jason' .*; the closest is '--json'$ | --jason status k

@@ -201,9 +201,9 @@ for how in '' '?scripts=no'; do
     channel=$(redis_cli master pubsub channels '*:changed')
     redis_cli master publish "$channel" "0 $at" >/dev/null
     verdict 'watch tells of it' \
-        redis_until 'it tells' grep -q "^unreadable: bad.*/b: " "$work/watched"
+        redis_until 'it tells' grep -q " unreadable: bad.*/b: " "$work/watched"
     "$program" break "bad$how/a" --now --reason test --quiet
-    verdict 'and goes on' redis_until 'it goes on' grep -q "^free: bad.*/a" "$work/watched"
+    verdict 'and goes on' redis_until 'it goes on' grep -q " free: bad.*/a" "$work/watched"
     kill "$running"
     wait "$running" || true
     running=

@@ -134,14 +134,15 @@ $(<token), 2 waiting$" lines
 # ---- status ----
 
 status_shows_everybody() {
-    screen 80 '' leasehold status $long pool | plain | timeless | sed -E 's/[0-9]{4,}/N/' >narrow
+    screen 80 '' leasehold status $long pool | plain | timeless |
+        sed -E 's/[0-9]{4,}/N/; s/ +T ago/ T ago/; s/ +SINCE/ SINCE/' >narrow
     cat narrow
     same narrow <<'END'
 held: product…t-1/blue by wfe-7.example for T (lease ends in T), token N, 2 waiting
   meta: commit=3f2a, run=7
-  POSITION  WAITER  PRIORITY  SINCE  MODE
-         1  high           5      -  exclusive
-         2  low            0      -  exclusive
+  POSITION  WAITER  PRIORITY SINCE  MODE
+         1  high           5 T ago  exclusive
+         2  low            0 T ago  exclusive
 held: pool by db-1 and 1 other for T (lease ends in T), token N
   HOLDER  FOR  ENDS-IN  TOKEN  MODE  META
   db-1      T        T   N  slot  run=8
@@ -163,6 +164,7 @@ import json
 lock, pool = [json.loads(line) for line in open("objects")]
 assert [one["holder"] for one in lock["queue"]] == ["high", "low"], lock
 assert [(one["position"], one["priority"]) for one in lock["queue"]] == [(1, 5), (2, 0)], lock
+assert all(0 <= one["waiting_for_ms"] < 60000 for one in lock["queue"]), lock
 assert lock["waiters"] == 2 and lock["held_by"][0]["meta"] == {"commit": "3f2a", "run": "7"}
 assert [one["holder"] for one in pool["held_by"]] == ["db-1", "db-2"], pool
 assert pool["held_by"][0]["token"] == pool["token"] and pool["holders"] == 2, pool
@@ -176,15 +178,15 @@ assert json.load(sys.stdin)["record"]["places"][0]["holder"] == "low"'
 # ---- waiting ----
 
 # At 80 columns the end of the lease and the position stay: the key is shortened, then the wording.
+last_line() { tr '\r' '\n' | sed 's/\x1b\[K//; s/\^C//' | grep . | timeless | tail -1; }
 waiting_line_fits() {
-    screen 80 '/3' leasehold acquire $long | tr '\r' '\n' | sed 's/\x1b\[K//; s/\^C//' | timeless >narrow
+    screen 80 '/3' leasehold acquire $long | last_line >narrow
     cat narrow
     grep -qx "waiting for produc[^ ]*…[^ ]*/blue: wfe-7.example for T, ends in T, position 3/3" \
         narrow
-    screen 140 'of 3' leasehold acquire $long | tr '\r' '\n' | sed 's/\x1b\[K//; s/\^C//' | timeless >wide
+    screen 140 'of 3' leasehold acquire $long | last_line >wide
     cat wide
-    grep -qx "waiting for $long: held by wfe-7.example for T (lease ends in T); position 3 of 3" \
-        wide
+    same wide <<<"waiting for $long: held by wfe-7.example for T (lease ends in T); position 3 of 3"
 }
 
 # After a second one line, and no second one within the minute; with --quiet none, also for busy.
@@ -252,9 +254,10 @@ watch_tells_ends() {
 
 watch_on_a_terminal() {
     local name=v/deployment/of/a/service/with/a/very/long/name/in/eu-west-1
+    export LEASEHOLD_TTL=500ms
     (
         for ((i = 0; i < 300; i++)); do
-            leasehold acquire $name --ttl 500ms --on-conflict retry --backoff 50ms:50ms --quiet || true
+            leasehold acquire $name --on-conflict retry --backoff 50ms:50ms --quiet || true
         done
     ) >/dev/null &
     started+=($!)

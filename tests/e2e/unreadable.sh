@@ -23,7 +23,7 @@ listed() {
     "$program" --json list "$1" >"$work/said" &&
         [[ $(jq -r '.key + ": " + .state + ": " + .text' "$work/said") == "$1: unreadable: $2" ]]
 }
-is_watched() { grep -q "^$1\$" "$work/watched"; }
+is_watched() { grep -q "Z $1\$" "$work/watched"; } # after the time
 until_watched() {
     local i
     for ((i = 0; i < 500; i++)); do

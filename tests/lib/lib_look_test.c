@@ -360,6 +360,8 @@ static void every_holder_and_waiter_is_shown(void **state)
     assert_int_equal(seen.waiter_count, QUEUED);
     assert_string_equal(seen.waiters[0].name, "high");
     assert_int_equal(seen.waiters[0].priority, 5);
+    assert_true(seen.waiters[0].since_ms >= 0 && seen.waiters[0].since_ms < KIT_WITHIN_MS);
+    assert_true(seen.waiters[1].since_ms >= seen.waiters[0].since_ms);
     assert_string_equal(seen.waiters[1].name, "low");
     assert_int_equal(seen.waiters[0].position, 1);
     assert_int_equal(seen.waiters[1].position, 2);

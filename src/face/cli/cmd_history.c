@@ -2,7 +2,10 @@
 /* leasehold history: prints the changes of a key that the store has kept. */
 #include "face/cli/cli.h"
 
+#include "face/cli/columns.h"
+
 #include <stdio.h>
+#include <unistd.h>
 
 static bool output_history_view(void *user, const struct lh_view *view)
 {
@@ -16,7 +19,9 @@ static bool output_history_view(void *user, const struct lh_view *view)
         char when[32];
         text_add(&text, format_written_time(view, when)[0] != '\0' ? when : "-");
         text_add(&text, " ");
-        view_to_line(view, &text);
+        bool terminal = isatty(STDOUT_FILENO) == 1;
+        size_t columns = terminal ? columns_of_terminal(STDOUT_FILENO) : SIZE_MAX;
+        view_to_line_within(view, columns > text.length ? columns - text.length : 0, &text);
     }
     output_line(&text, stdout);
     return !ferror(stdout);

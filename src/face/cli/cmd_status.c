@@ -150,7 +150,7 @@ static void print_waiters(const struct lh_view *view)
     struct lh_waiter waiter = LH_WAITER_INIT;
     bool more = true;
     for (size_t i = 0; more && lh_view_waiter(view, i, &waiter); i++) {
-        char position[16], priority[16], since[DURATION_SHOWN + 8] = "-", duration[DURATION_SHOWN];
+        char position[16], priority[16], since[DURATION_SHOWN + 8] = "-";
         const char *mode = waiter.offered    ? "offered"
                            : waiter.shared   ? "shared"
                            : view->limit > 0 ? "slot"
@@ -158,8 +158,10 @@ static void print_waiters(const struct lh_view *view)
         const char *const cells[] = {position, waiter.name, priority, since, mode};
         (void)snprintf(position, sizeof position, "%u", (unsigned)waiter.position);
         (void)snprintf(priority, sizeof priority, "%d", (int)waiter.priority);
-        if (waiter.since_ms >= 0)
+        if (waiter.since_ms >= 0) {
+            char duration[DURATION_SHOWN];
             (void)snprintf(since, sizeof since, "%s ago", duration_show(waiter.since_ms, duration));
+        }
         more = text_table_add(&table, cells, "");
     }
     status_print_table(&table);

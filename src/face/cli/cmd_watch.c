@@ -68,7 +68,7 @@ static void output_change(const struct watch_output *watch, const struct lh_view
     } else {
         size_t columns = watch->terminal ? columns_of_terminal(STDOUT_FILENO) : SIZE_MAX;
         add_timestamp(watch, at_ms, &text);
-        view_to_line_within(view, columns - text.length, &text);
+        view_to_line_within(view, columns > text.length ? columns - text.length : 0, &text);
     }
     watch_output_line(&text);
 }
@@ -170,16 +170,14 @@ static int cmd_watch(struct context *context)
     if (lh_watch(context->client, prefix, watch_on_change, &watch, &watcher, &report) != LH_OK)
         return output_report(context, NULL, &report);
     output_detail(context, "%s", report.text);
-    if (watch_ends_list(&watch.ends, context->client, prefix, &report)) {
-        watch_until_signal(context, &watch);
-        (void)lh_unwatch(&watcher, NULL);
-        if (watch.ended)
-            status = output_report(context, NULL, &watch.report);
-        else if (signals_caught() != 0)
-            status = EXIT_SIGNAL + signals_caught();
-    } else {
-        status = output_report(context, NULL, &report);
-    }
+    if (!watch_ends_list(&watch.ends, context->client, prefix, &report))
+        output_detail(context, "ends of earlier leases are not shown: %s", report.text);
+    watch_until_signal(context, &watch);
+    (void)lh_unwatch(&watcher, NULL);
+    if (watch.ended)
+        status = output_report(context, NULL, &watch.report);
+    else if (signals_caught() != 0)
+        status = EXIT_SIGNAL + signals_caught();
     watch_ends_done(&watch.ends);
     return status;
 }

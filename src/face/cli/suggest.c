@@ -19,7 +19,7 @@ enum { NAMES_MAX = 64, STEP_SIZE = 32 };
 static const struct synonym {
     const char *word, *line;
 } synonyms[] = {
-    {"lock", "leasehold run KEY -- CMD, or leasehold acquire KEY"},
+    {"lock", "leasehold run KEY -- CMD, leasehold hold KEY, or leasehold acquire KEY"},
     {"trylock", "leasehold run -n KEY -- CMD, or leasehold acquire -n KEY"},
     {"try", "leasehold run -n KEY -- CMD, or leasehold acquire -n KEY"},
     {"wait", "leasehold run -w DUR KEY -- CMD, or leasehold acquire -w DUR KEY"},
@@ -40,7 +40,7 @@ static const struct synonym {
     {"extend", "leasehold renew KEY --token N"},
     {"refresh", "leasehold renew KEY --token N"},
     {"keepalive", "leasehold renew KEY --token N"},
-    {"who", "leasehold status KEY"},
+    {"who", "leasehold status KEY, or leasehold why KEY"},
     {"info", "leasehold status KEY"},
     {"show", "leasehold status KEY"},
     {"get", "leasehold status KEY"},
@@ -106,6 +106,19 @@ static bool is_step(const struct command *command, const char *word)
     return false;
 }
 
+/* True if the option takes the place of a program, as -c 'SHELL STRING' does. */
+static bool replaces_program(const struct command *command, const char *arg)
+{
+    for (const struct option *const *at = command->options; at != NULL && *at != NULL; at++) {
+        size_t length = strlen((*at)->name);
+        if ((*at)->letter == 'c' &&
+            (strcmp(arg, "-c") == 0 ||
+             (strncmp(arg, "--", 2) == 0 && strncmp(arg + 2, (*at)->name, length) == 0)))
+            return true;
+    }
+    return false;
+}
+
 bool suggest_wants_separator(const struct context *context, int argc, char *const *argv)
 {
     const struct command *command = context->command;
@@ -113,7 +126,7 @@ bool suggest_wants_separator(const struct context *context, int argc, char *cons
         context->arg_count != command->min_args || context->settings.help)
         return false;
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--") == 0)
+        if (strcmp(argv[i], "--") == 0 || replaces_program(command, argv[i]))
             return false;
     }
     return !is_step(command, context->args[0]);

@@ -50,7 +50,8 @@ static void waiting_set_view(struct waiting *waiting, const struct lh_view *view
     if (strcmp(view->key, waiting->key) != 0)
         return;
     waiting->view = *view;
-    waiting->view.reason = waiting->view.result = NULL;
+    waiting->view.reason = waiting->view.result = waiting->view.text = NULL;
+    waiting->view.source = NULL;
     waiting->view.meta = NULL;
     waiting->view.meta_count = 0;
     waiting->received_at_ms = waiting_now_ms();
