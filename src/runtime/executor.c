@@ -151,6 +151,19 @@ static bool cache_notified_record(struct executor *executor, struct record_cache
     return entry->saved_reply != NULL;
 }
 
+/* The record cannot replace a cached absence, but a waiter in it is known from now on. */
+static void note_notified_waiters(struct executor *executor, struct record_cache_entry *entry,
+                                  const struct store_reply *current)
+{
+    const char *why = NULL;
+    struct event event = {0};
+    if (executor->notifying != NULL) /* the scratch record is in use */
+        return;
+    translate_reply(current, entry->key, &executor->record, &event, &why);
+    if (event.known)
+        executor_note_others(executor, entry, &event.at);
+}
+
 void executor_on_notify(struct executor *executor, const char *key,
                         const struct store_reply *current)
 {
@@ -161,6 +174,8 @@ void executor_on_notify(struct executor *executor, const char *key,
         command_all(entry, /* but= */ NULL, COMMAND_UPDATE);
         return;
     }
+    if (current != NULL && current->present)
+        note_notified_waiters(executor, entry, current);
     record_cache_set(&executor->record_cache, entry, /* saved_reply= */ NULL);
     command_all(entry, /* but= */ NULL, COMMAND_NOTIFY);
 }

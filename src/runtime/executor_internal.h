@@ -98,6 +98,10 @@ void executor_read_clock(struct executor *executor);
 void executor_schedule(struct executor *executor);
 void executor_set_timer(struct executor *executor, struct executor_timer *timer, int64_t at_ms);
 
+/* Notes whether others wait, from the scratch record, unless it is older than the last source. */
+void executor_note_others(const struct executor *executor, struct record_cache_entry *entry,
+                          const struct stamp *at);
+
 /* send_queue.c: false if it is not sent: the breaker is open, or out of memory. */
 bool send_queue_add(struct executor *executor, struct task *task);
 /* Submits up to IN_FLIGHT_MAX requests. */

@@ -120,9 +120,8 @@ static bool wants_copy(const struct task *task, enum event_kind kind)
     return kind == EVENT_START || kind == EVENT_RELEASE;
 }
 
-/* From the scratch record, unless it is older than the last source. */
-static void note_others(const struct executor *executor, struct record_cache_entry *entry,
-                        const struct stamp *at)
+void executor_note_others(const struct executor *executor, struct record_cache_entry *entry,
+                          const struct stamp *at)
 {
     const struct record *record = &executor->record;
     bool written = at->revision != 0;
@@ -153,7 +152,7 @@ static void task_load_record(struct task *task, struct event *event,
     event->known = filled.known;
     event->at = filled.at;
     if (filled.known)
-        note_others(executor, task->entry, &filled.at);
+        executor_note_others(executor, task->entry, &filled.at);
     if (event->kind == EVENT_REPLY) {
         event->reply = filled.reply;
         event->refused = filled.refused;

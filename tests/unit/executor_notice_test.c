@@ -175,6 +175,31 @@ static void an_unreadable_notice_causes_a_read(void **state)
     assert_int_equal(us->reads, 1);
 }
 
+/* Our write is in flight, and a waiter came behind it. The absence in the cache has no revision to
+ * compare with, so the record is not kept; but the waiter is known, and no grant passes it. */
+static void a_waiter_in_a_notice_is_known_after_an_absence(void **state)
+{
+    (void)state;
+    struct caller a = {0}, b = {0};
+    struct kept kept;
+    acquire(us, &a, /* waits= */ false);
+    acquire(them, &b, /* waits= */ true);
+    keep_what_stands(&kept);
+    cancel(&b);
+    tick(them);
+    let_go(&a);
+    tick(us);
+    assert_ended(&a, OUTCOME_OK);
+    us->reply_mode = ANSWERS_LATER;
+    acquire(us, &a, /* waits= */ false);
+    kept.reply.written.revision += 100;
+    notice(&kept);
+    assert_true(answer_kept(us));
+    tick(us);
+    assert_told(&a, NOTIFY_HELD);
+    assert_true(executor_others_wait(a.task));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +208,7 @@ int main(void)
         FAR_TEST(a_notice_that_comes_twice_is_taken_once),
         FAR_TEST(an_old_offer_is_a_conflict_and_no_grant),
         FAR_TEST(a_notice_after_the_end_causes_a_read),
+        FAR_TEST(a_waiter_in_a_notice_is_known_after_an_absence),
         FAR_TEST(an_unreadable_notice_causes_a_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
