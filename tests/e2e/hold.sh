@@ -19,8 +19,15 @@ export LEASEHOLD_STORE=${LEASEHOLD_TEST_STORE:-file:$work/locks.log}
 export HOME=$work PATH=$work/bin:$PATH
 brief=1500ms # renewed after 500 ms
 
-field() { # field KEY NAME: of the key's status
-    leasehold status "$1" --json | sed -E "s/.*\"$2\":(\"([^\"]*)\"|(\{[^}]*\}|[^,]*)),.*/\2\3/"
+field() { # field KEY NAME: of the key's status; the first one of that name
+    local json
+    json=$(leasehold status "$1" --json)
+    json=${json#*"\"$2\":"}
+    case $json in
+    '"'*) json=${json#?} && printf '%s\n' "${json%%'"'*}" ;;
+    '{'*) printf '%s\n' "${json%%'}'*}}" ;;
+    *) printf '%s\n' "${json%%[,'}']*}" ;;
+    esac
 }
 is() { [[ $(field "$1" "$2") == "$3" ]]; } # is KEY NAME VALUE
 until_is() { # until_is KEY NAME VALUE

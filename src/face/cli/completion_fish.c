@@ -96,6 +96,9 @@ static void put_fish_options(FILE *out, const struct command *command,
         fprintf(out, " -l %s", (*options)->name);
         if ((*options)->letter != 0)
             fprintf(out, " -s %c", (*options)->letter);
+        char alias[ALIAS_SIZE];
+        for (const char *at = (*options)->aliases; option_next_alias(&at, alias);)
+            fprintf(out, alias[1] == '-' ? " -l %s" : " -s %s", alias + (alias[1] == '-' ? 2 : 1));
         if (option_takes_value(*options))
             put_value(out, *options);
         fputs(" -d ", out);
