@@ -107,6 +107,14 @@ static bool await_lock(int file, int64_t until_ms)
     return true;
 }
 
+/* Other users must be able to open the lock file, whatever our umask. */
+static void lock_allow_others(int file)
+{
+    struct stat status;
+    if (fstat(file, &status) == 0 && (status.st_mode & 0777) != FILE_MODE)
+        (void)fchmod(file, FILE_MODE);
+}
+
 /* The descriptor whose close unlocks it; -1 with the reason. */
 static int lock_file(const char *metrics_path, struct text *why)
 {
@@ -120,7 +128,7 @@ static int lock_file(const char *metrics_path, struct text *why)
             (void)refuse(why, "cannot open its lock file PATH.lock: ", strerror(errno));
             return -1;
         }
-        (void)fchmod(file, FILE_MODE); /* other users must be able to open it, whatever our umask */
+        lock_allow_others(file);
         bool locked = await_lock(file, until_ms);
         if (locked && is_same_file(file, path))
             return file;
