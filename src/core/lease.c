@@ -573,6 +573,7 @@ void lease_step(struct lease *lease, const struct event *event, struct record *r
     ASSERT(lease->magic == LEASE_MAGIC);
     enum lease_state from = lease->state;
     lease->now_ms = event->now_ms;
+    lease->read_ms = event->read_ms;
     out->action = ACTION_NONE;
     out->notify = NOTIFY_NONE;
     out->wake_count = out->given_count = 0;

@@ -58,7 +58,8 @@ struct event {
     bool refused;
     int64_t retry_at_ms;
     bool known;      /* the record argument is a copy of the stored record … */
-    struct stamp at; /* … at this revision (0: absent) and store time */
+    struct stamp at; /* … at this revision (0: absent) and store time … */
+    int64_t read_ms; /* … when it was read, by the clock of now_ms; 0: unknown */
 };
 
 enum action { ACTION_NONE, ACTION_READ, ACTION_SWAP, ACTION_DELETE };
@@ -143,8 +144,8 @@ struct lease {
     enum lease_state state;
     const struct lease_options *options; /* the caller's; must outlive the lease */
     struct random random;                /* for jitter */
-    int64_t now_ms;
-    uint64_t token; /* 0 until granted */
+    int64_t now_ms, read_ms; /* of the last event */
+    uint64_t token;          /* 0 until granted */
     int64_t ttl_ms; /* as granted */
     int64_t start_ms, deadline_ms, kill_at_ms;
     /* the request in flight, if any */

@@ -71,6 +71,13 @@ static uint64_t oldest_offer(const struct record *record)
     return oldest;
 }
 
+static int64_t record_age(const struct lease *lease, bool seen)
+{
+    if (seen)
+        return 0;
+    return lease->read_ms > 0 ? lease->now_ms - lease->read_ms : -1;
+}
+
 struct view lease_observe(struct lease *lease, struct record *record, const struct stamp *at,
                           bool seen)
 {
@@ -87,7 +94,7 @@ struct view lease_observe(struct lease *lease, struct record *record, const stru
     bool same_offer = offer != 0 && offer == observations->offer;
     return (struct view){.at = *at,
                          .judge = store->judge,
-                         .fresh = seen,
+                         .age_ms = record_age(lease, seen),
                          .one_clock = store->one_clock,
                          .margin_ms = store->margin_ms,
                          .offer_revision = offer,

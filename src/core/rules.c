@@ -308,8 +308,8 @@ static struct verdict acquire_in_queue(struct record *record, const struct reque
     } else if (request->waits) {
         out.kind = VERDICT_WAITING;
         out.write = out.write || !was_queued;
-        if (record->waiter_count > waiters && view->fresh) /* a cached time is too early */
-            record_time_ticket(record, waiter, view->at.time_ms);
+        if (record->waiter_count > waiters && view->age_ms >= 0 && view->at.time_ms >= 0)
+            record_time_ticket(record, waiter, view->at.time_ms + view->age_ms);
     } else {
         out.kind = VERDICT_BUSY;
         record_remove_waiter(record, waiter);

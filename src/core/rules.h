@@ -81,7 +81,7 @@ enum judge {
 struct view {
     struct stamp at; /* the record's revision (0: absent), the store's epoch and time */
     enum judge judge;
-    bool fresh;                /* the record was just read: the store's time is the current one */
+    int64_t age_ms;            /* how long ago the record was read; -1: unknown */
     bool one_clock;            /* all processes read the same clock: a release may grant */
     int64_t margin_ms;         /* error of the store's clock, added before anything expires */
     uint64_t offer_revision;   /* the oldest open offer … */

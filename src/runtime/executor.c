@@ -116,6 +116,7 @@ static bool cache_reply(struct executor *executor, struct record_cache_entry *en
                         struct saved_reply *saved_reply)
 {
     const struct store_reply *said = &saved_reply->reply;
+    saved_reply->saved_at_ms = executor_now(executor);
     const struct store_reply *before =
         entry->saved_reply != NULL ? &entry->saved_reply->reply : NULL;
     bool has_record = said->result == REPLY_OK || said->result == REPLY_CONFLICT;

@@ -40,6 +40,7 @@ struct saved_reply *saved_reply_new(const struct store_reply *reply)
         return NULL;
     uint64_t *at = saved_reply->storage;
     saved_reply->size = size;
+    saved_reply->saved_at_ms = 0;
     saved_reply->reply = *reply;
     saved_reply->reply.key = saved_reply->reply.why = NULL;
     saved_reply->reply.dead_sessions = copy_numbers(&at, reply->dead_sessions, dead);

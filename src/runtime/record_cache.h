@@ -16,6 +16,7 @@ enum { RECORD_CACHE_BYTES_MAX = 4 * 1024 * 1024 };
 /* A reply of the store with copies of all that it points to. */
 struct saved_reply {
     size_t size;
+    int64_t saved_at_ms; /* set by the owner of the cache; 0: unknown */
     struct store_reply reply;
     uint64_t storage[];
 };

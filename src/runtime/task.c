@@ -151,6 +151,7 @@ static void task_load_record(struct task *task, struct event *event,
     translate_reply(&saved_reply->reply, task->entry->key, &executor->record, &filled, &why);
     event->known = filled.known;
     event->at = filled.at;
+    event->read_ms = saved_reply->saved_at_ms;
     if (filled.known)
         executor_note_others(executor, task->entry, &filled.at);
     if (event->kind == EVENT_REPLY) {

@@ -17,7 +17,7 @@ int fresh(void **state)
     (void)state;
     memset(&record, 0xa5, sizeof record);
     record_init(&record, "k");
-    view = (struct view){.judge = JUDGE_STORE_TIME, .fresh = true, .at = {.time_ms = 1000000}};
+    view = (struct view){.judge = JUDGE_STORE_TIME, .at = {.time_ms = 1000000}};
     revision = 40;
     top_token = 0;
     return 0;

@@ -74,12 +74,22 @@ static void tickets_grow_when_the_clock_does_not(void **state)
     assert_int_equal(waiter_since_ms(waiter_of("D")), 1000002);
 }
 
+/* A cached record has the store's time of its reply: its age is added. */
+static void a_ticket_on_a_cached_record_has_the_time_of_now(void **state)
+{
+    (void)state;
+    queue_up("B");
+    view.age_ms = 700;
+    assert_kind(ask("C"), VERDICT_WAITING, /* write= */ true);
+    assert_int_equal(waiter_since_ms(waiter_of("C")), 1000700);
+}
+
 /* As a version does that knows no times. */
 static void add_without_time(const char *who)
 {
-    view.fresh = false;
+    view.age_ms = -1;
     assert_kind(ask(who), VERDICT_WAITING, /* write= */ true);
-    view.fresh = true;
+    view.age_ms = 0;
 }
 
 static void some_waiters_have_no_time(void **state)
@@ -514,6 +524,7 @@ int main(void)
         cmocka_unit_test_setup(a_waiter_knows_since_when_it_waits, fresh),
         cmocka_unit_test_setup(a_holder_needs_no_timed_ticket, fresh),
         cmocka_unit_test_setup(tickets_grow_when_the_clock_does_not, fresh),
+        cmocka_unit_test_setup(a_ticket_on_a_cached_record_has_the_time_of_now, fresh),
         cmocka_unit_test_setup(some_waiters_have_no_time, fresh),
         cmocka_unit_test_setup(only_the_one_named_enters, fresh),
         cmocka_unit_test_setup(all_in_line_come_one_after_the_other, fresh),
