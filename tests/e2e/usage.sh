@@ -38,7 +38,7 @@ each_command_has_help() {
         grep -q -- '--store URL' by-help
         [[ $(awk 'length > 100' by-help | wc -l) == 0 ]]
     done
-    leasehold help acquire | grep -q 'do not wait; same as --wait 0; also --nb,$'
+    leasehold help acquire | grep 'do not wait; same as --wait 0; also --nb,$'
     leasehold --help | cmp - <(leasehold help)
     leasehold -h | cmp - <(leasehold help)
 }
@@ -138,6 +138,8 @@ try --no-execute 'leasehold run k -- fish --no-ex' # an option of that program
 try abandon 'leasehold once ab'
 try advance 'leasehold --json watermark a'
 try --payload-hash 'leasehold once begin --pay'
+try --timeout 'leasehold run k --ti' # an alias
+try -e 'leasehold acquire -'
 try 'completion/a key' 'leasehold status comp'
 try completion 'leasehold check --guard comp'
 test -z "$(complete -C 'leasehold status --tt')"; or exit 1
