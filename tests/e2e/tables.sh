@@ -192,8 +192,8 @@ waiting_line_fits() {
 # After a second one line, and no second one within the minute; with --quiet none, also for busy.
 a_log_shows_the_wait() {
     local status=0 other=0
-    leasehold acquire $long --quiet --wait 1500ms >out 2>quiet &
-    leasehold acquire $long --wait 2500ms >>out 2>log || status=$?
+    leasehold acquire $long --quiet --wait 1300ms >out 2>quiet &
+    leasehold acquire $long --wait 1600ms >>out 2>log || status=$?
     wait $! || other=$?
     cat log
     [[ $status == 75 && $other == 75 && ! -s out && ! -s quiet ]]
