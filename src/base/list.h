@@ -62,8 +62,13 @@ static inline void list_remove(struct list *list, struct list_node *node)
 static inline struct list_node *list_pop(struct list *list)
 {
     struct list_node *node = list->first;
-    if (node != NULL)
-        list_remove(list, node);
+    if (node == NULL)
+        return NULL;
+    list->first = node->next;
+    if (node->next != NULL)
+        node->next->previous = NULL;
+    else
+        list->last = NULL;
     return node;
 }
 

@@ -202,7 +202,7 @@ settle
 rm "$work/az-fails"
 : >"$work/az-hangs"
 since=$SECONDS
-refused '(does|did) not (answer|reply)' "PATH=$work/bin:$PATH"
+refused 'the store does not answer' "PATH=$work/bin:$PATH"
 settle
 verdict 'az that hangs holds nobody up, and is ended' eval \
     '((SECONDS - since < 20)) && ! kill -0 "$(<"$work/az-pid")" 2>/dev/null'

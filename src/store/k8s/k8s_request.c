@@ -94,7 +94,6 @@ void k8s_requests_start(void *state)
 
 static void k8s_request_free(struct k8s_request *pending)
 {
-    list_remove(&pending->k8s->requests, &pending->node);
     pending->k8s->request_count--;
     json_decref(pending->sent);
     free(pending->page);
@@ -103,9 +102,8 @@ static void k8s_request_free(struct k8s_request *pending)
 
 void k8s_request_drop_all(struct k8s *k8s)
 {
-    for (struct list_node *node = k8s->requests.first, *next; node != NULL; node = next) {
+    for (struct list_node *node; (node = list_pop(&k8s->requests)) != NULL;) {
         struct k8s_request *pending = LIST_ENTRY(node, struct k8s_request, node);
-        next = node->next;
         if (pending->http != NULL)
             http_cancel(pending->http);
         k8s_request_free(pending);
@@ -119,6 +117,7 @@ void k8s_request_finish(struct k8s_request *pending, const struct store_reply *r
     struct k8s *k8s = pending->k8s;
     store_done *done = pending->done;
     void *caller = pending->caller;
+    list_remove(&k8s->requests, &pending->node);
     k8s_request_free(pending);
     k8s_request_wake_at(k8s, host_boot_ms()); /* starts the requests blocked by this one */
     done(caller, reply);

@@ -13,12 +13,17 @@
 
 enum { POLL_MIN_MS = 50, POLL_JITTER_MS = 150, FOREIGN_LOCKS_MAX = 1024 };
 
+static void foreign_free(struct foreign_lock *foreign_lock)
+{
+    poller_call_at(foreign_lock->redis->poller, &foreign_lock->poll, POLLER_NEVER);
+    free(foreign_lock);
+}
+
 static void foreign_remove(struct foreign_lock *foreign_lock)
 {
     list_remove(&foreign_lock->redis->foreign_locks, &foreign_lock->node);
     foreign_lock->redis->foreign_count--;
-    poller_call_at(foreign_lock->redis->poller, &foreign_lock->poll, POLLER_NEVER);
-    free(foreign_lock);
+    foreign_free(foreign_lock);
 }
 
 static void on_foreign_query(void *caller, const char *key, const struct snapshot *snapshot,
@@ -64,6 +69,6 @@ void foreign_poll(struct redis *redis, const char *key)
 
 void foreign_done(struct redis *redis)
 {
-    while (redis->foreign_locks.first != NULL)
-        foreign_remove(LIST_ENTRY(redis->foreign_locks.first, struct foreign_lock, node));
+    for (struct list_node *node; (node = list_pop(&redis->foreign_locks)) != NULL;)
+        foreign_free(LIST_ENTRY(node, struct foreign_lock, node));
 }

@@ -42,7 +42,6 @@ static int compare_keys(const void *one, const void *other)
 
 static void listing_free(struct listing *listing)
 {
-    list_remove(&listing->redis->listings, &listing->in_all);
     tdestroy(listing->delivered, free);
     free(listing);
 }
@@ -59,6 +58,7 @@ static void listing_end(struct listing *listing, const struct conn_error *error)
     }
     if (listing->queries == 0 && !listing->scanning) {
         redis_op_free(listing->op);
+        list_remove(&listing->redis->listings, &listing->in_all);
         listing_free(listing);
     }
 }
@@ -259,6 +259,6 @@ void list_begin(struct redis *redis, struct redis_op *op)
 
 void list_done(struct redis *redis)
 {
-    while (redis->listings.first != NULL)
-        listing_free(LIST_ENTRY(redis->listings.first, struct listing, in_all));
+    for (struct list_node *node; (node = list_pop(&redis->listings)) != NULL;)
+        listing_free(LIST_ENTRY(node, struct listing, in_all));
 }
