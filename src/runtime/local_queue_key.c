@@ -548,8 +548,9 @@ void waiter_forget(struct local_waiter *waiter)
 void local_key_free(struct local_key *key)
 {
     key->users++;
-    while (key->leases.first != NULL) {
-        struct store_lease *lease = store_lease_of(key->leases.first);
+    for (struct list_node *node = key->leases.first, *next; node != NULL; node = next) {
+        struct store_lease *lease = store_lease_of(node);
+        next = node->next;
         executor_forget(lease->task);
         store_lease_free(lease);
     }

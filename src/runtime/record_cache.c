@@ -71,15 +71,7 @@ static void record_lru_remove(struct record_cache *record_cache, struct record_c
 {
     if (!entry->listed)
         return;
-    if (entry->newer != NULL)
-        entry->newer->older = entry->older;
-    else
-        record_cache->newest = entry->older;
-    if (entry->older != NULL)
-        entry->older->newer = entry->newer;
-    else
-        record_cache->oldest = entry->newer;
-    entry->newer = entry->older = NULL;
+    list_remove(&record_cache->lru, &entry->in_lru);
     entry->listed = false;
     record_cache->bytes -= entry->weight;
 }
@@ -87,12 +79,7 @@ static void record_lru_remove(struct record_cache *record_cache, struct record_c
 static void record_lru_push(struct record_cache *record_cache, struct record_cache_entry *entry)
 {
     record_lru_remove(record_cache, entry);
-    entry->older = record_cache->newest;
-    if (entry->older != NULL)
-        entry->older->newer = entry;
-    else
-        record_cache->oldest = entry;
-    record_cache->newest = entry;
+    list_prepend(&record_cache->lru, &entry->in_lru);
     entry->listed = true;
     entry->weight = entry_weight(entry);
     record_cache->bytes += entry->weight;
@@ -116,8 +103,9 @@ static void entry_free(struct record_cache *record_cache, struct record_cache_en
 
 static void record_cache_evict(struct record_cache *record_cache)
 {
-    struct record_cache_entry *entry;
-    while (record_cache->bytes > RECORD_CACHE_BYTES_MAX && (entry = record_cache->oldest) != NULL) {
+    while (record_cache->bytes > RECORD_CACHE_BYTES_MAX && record_cache->lru.last != NULL) {
+        struct record_cache_entry *entry =
+            LIST_ENTRY(record_cache->lru.last, struct record_cache_entry, in_lru);
         if (entry->users == 0) {
             entry_free(record_cache, entry);
         } else { /* its observations may be all that ends a wait: they stay */

@@ -34,7 +34,7 @@ struct saved_observations {
 
 struct record_cache_entry {
     struct table_node node;
-    struct record_cache_entry *newer, *older;
+    struct list_node in_lru;
     bool listed;   /* in the LRU list … */
     size_t weight; /* … with this size in bytes */
     size_t users;
@@ -49,7 +49,7 @@ struct record_cache_entry {
 
 struct record_cache {
     struct table table;
-    struct record_cache_entry *newest, *oldest;
+    struct list lru; /* the newest first */
     size_t bytes, copies;
 };
 

@@ -11,20 +11,6 @@ bool watch_cache_init(struct watch_cache *watch_cache)
     return table_init(&watch_cache->table);
 }
 
-static void watch_lru_remove(struct watch_cache *watch_cache, struct watch_cache_entry *copy)
-{
-    *(copy->newer != NULL ? &copy->newer->older : &watch_cache->newest) = copy->older;
-    *(copy->older != NULL ? &copy->older->newer : &watch_cache->oldest) = copy->newer;
-}
-
-static void watch_lru_push(struct watch_cache *watch_cache, struct watch_cache_entry *copy)
-{
-    copy->newer = NULL;
-    copy->older = watch_cache->newest;
-    *(copy->older != NULL ? &copy->older->newer : &watch_cache->oldest) = copy;
-    watch_cache->newest = copy;
-}
-
 static void watch_entry_set(struct watch_cache *watch_cache, struct watch_cache_entry *copy,
                             struct saved_reply *saved_reply)
 {
@@ -39,22 +25,27 @@ static void watch_entry_set(struct watch_cache *watch_cache, struct watch_cache_
 static void watch_entry_free(struct watch_cache *watch_cache, struct watch_cache_entry *copy)
 {
     watch_entry_set(watch_cache, copy, NULL);
-    watch_lru_remove(watch_cache, copy);
+    list_remove(&watch_cache->lru, &copy->in_lru);
     table_remove(&watch_cache->table, &copy->node);
     free(copy);
+}
+
+static struct watch_cache_entry *oldest_of(const struct watch_cache *watch_cache)
+{
+    return LIST_ENTRY(watch_cache->lru.last, struct watch_cache_entry, in_lru);
 }
 
 static void watch_cache_evict(struct watch_cache *watch_cache)
 {
     while (watch_cache->table.count > WATCH_CACHE_KEYS_MAX ||
            watch_cache->bytes > WATCH_CACHE_BYTES_MAX)
-        watch_entry_free(watch_cache, watch_cache->oldest);
+        watch_entry_free(watch_cache, oldest_of(watch_cache));
 }
 
 void watch_cache_clear(struct watch_cache *watch_cache)
 {
-    while (watch_cache->oldest != NULL)
-        watch_entry_free(watch_cache, watch_cache->oldest);
+    while (watch_cache->lru.last != NULL)
+        watch_entry_free(watch_cache, oldest_of(watch_cache));
 }
 
 void watch_cache_done(struct watch_cache *watch_cache)
@@ -76,8 +67,8 @@ const struct watch_cache_entry *watch_cache_find(struct watch_cache *watch_cache
     if (copy == NULL || copy->saved_reply == NULL ||
         now_ms - copy->received_at_ms >= WATCH_CACHE_MAX_AGE_MS)
         return NULL;
-    watch_lru_remove(watch_cache, copy);
-    watch_lru_push(watch_cache, copy);
+    list_remove(&watch_cache->lru, &copy->in_lru);
+    list_prepend(&watch_cache->lru, &copy->in_lru);
     return copy;
 }
 
@@ -93,7 +84,7 @@ uint64_t watch_cache_begin_read(struct watch_cache *watch_cache, const char *key
     memcpy(copy->key, key, size);
     copy->touched = ++watch_cache->count;
     table_put(&watch_cache->table, &copy->node, copy->key);
-    watch_lru_push(watch_cache, copy);
+    list_prepend(&watch_cache->lru, &copy->in_lru);
     uint64_t begun = copy->touched;
     watch_cache_evict(watch_cache);
     return begun;

@@ -17,16 +17,16 @@ enum { WATCH_CACHE_KEYS_MAX = 1024, WATCH_CACHE_BYTES_MAX = 4 * 1024 * 1024 };
 
 struct watch_cache_entry {
     struct table_node node;
-    struct watch_cache_entry *newer, *older; /* in order of use */
-    struct saved_reply *saved_reply;         /* NULL: a read is in flight */
-    int64_t received_at_ms;                  /* on the user's clock */
-    uint64_t touched;                        /* sequence number of its start or last change */
+    struct list_node in_lru;
+    struct saved_reply *saved_reply; /* NULL: a read is in flight */
+    int64_t received_at_ms;          /* on the user's clock */
+    uint64_t touched;                /* sequence number of its start or last change */
     char key[];
 };
 
 struct watch_cache {
     struct table table;
-    struct watch_cache_entry *newest, *oldest;
+    struct list lru; /* the newest first */
     size_t bytes;
     uint64_t count;
 };

@@ -245,11 +245,9 @@ void store_thread_free(struct store_thread **thread_pointer)
     (void)pthread_join(thread->handle, NULL);
     thread->driver->close(thread->state);
     free_reports(thread, &thread->reports);
-    while (thread->submissions.first != NULL) {
-        struct submission *submission =
-            LIST_ENTRY(thread->submissions.first, struct submission, node);
-        list_remove(&thread->submissions, &submission->node);
-        free(submission);
+    for (struct list_node *node = thread->submissions.first, *next; node != NULL; node = next) {
+        next = node->next;
+        free(LIST_ENTRY(node, struct submission, node));
     }
     thread->magic = 0;
     store_thread_destroy(thread);

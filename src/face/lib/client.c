@@ -485,8 +485,8 @@ void client_stop_if_idle(struct lh_client *client)
 {
     if (!client->closing || atomic_load(&client->started) > 0)
         return;
-    for (const struct lh_lease *lease = client->leases; lease != NULL; lease = lease->next) {
-        if (lease->multi.state != MULTI_ENDED)
+    for (struct list_node *node = client->leases.first; node != NULL; node = node->next) {
+        if (LIST_ENTRY(node, struct lh_lease, node)->multi.state != MULTI_ENDED)
             return;
     }
     loop_stop(client->loop);

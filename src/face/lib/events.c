@@ -14,7 +14,7 @@
 
 /* A store request in flight, to be counted with its duration. */
 struct timed {
-    struct timed *next, *before;
+    struct list_node node;
     struct lh_client *client;
     store_done *done;
     void *caller;
@@ -98,12 +98,7 @@ static void submit_to_store(struct lh_client *client, const struct store_request
 
 static void timed_free(struct timed *timed)
 {
-    if (timed->next != NULL)
-        timed->next->before = timed->before;
-    if (timed->before != NULL)
-        timed->before->next = timed->next;
-    else
-        timed->client->timed = timed->next;
+    list_remove(&timed->client->timed, &timed->node);
     free(timed);
 }
 
@@ -158,18 +153,15 @@ void client_submit(struct lh_client *client, const struct store_request *request
         return;
     }
     *timed = now;
-    timed->next = client->timed;
     timed->sent_at_us = host_boot_us();
-    if (timed->next != NULL)
-        timed->next->before = timed;
-    client->timed = timed;
+    list_prepend(&client->timed, &timed->node);
     submit_to_store(client, request, on_timed_reply, timed);
 }
 
 void events_free(struct lh_client *client)
 {
-    for (struct timed *timed = client->timed, *next; timed != NULL; timed = next) {
-        next = timed->next;
-        free(timed);
+    for (struct list_node *node = client->timed.first, *next; node != NULL; node = next) {
+        next = node->next;
+        free(LIST_ENTRY(node, struct timed, node));
     }
 }

@@ -250,7 +250,7 @@ static enum lh_outcome acquire_all(struct lh_client *client, const char *const *
                                    const struct lh_acquire_options *options, struct lh_lease **out,
                                    struct lh_report *report)
 {
-    const char *sorted[LH_KEYS_MAX];
+    const char *sorted[LH_KEYS_MAX] = {NULL};
     enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
     if (outcome == LH_OK && out == NULL)
         outcome = report_set(report, LH_USAGE, "usage: give a pointer for the lease");
@@ -309,7 +309,7 @@ struct lh_request *lh_acquire_all_start(struct lh_client *client, const char *co
                                         size_t count, const struct lh_acquire_options *options,
                                         lh_done_fn *done, void *user, struct lh_report *report)
 {
-    const char *sorted[LH_KEYS_MAX];
+    const char *sorted[LH_KEYS_MAX] = {NULL};
     if (client_admits_start(client, report) != LH_OK ||
         sort_keys(keys, count, sorted, report) != LH_OK)
         return NULL;

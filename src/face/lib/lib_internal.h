@@ -6,6 +6,7 @@
 #ifndef LEASEHOLD_FACE_LIB_LIB_INTERNAL_H
 #define LEASEHOLD_FACE_LIB_LIB_INTERNAL_H
 
+#include "base/list.h"
 #include "core/multi.h"
 #include "net/loop.h"
 #include "leasehold_admin.h"
@@ -63,12 +64,12 @@ struct lh_client {
     bool breaker_open; /* as last reported */
     bool turning;      /* inside a turn, which sets the timer at its end */
     bool closing;
-    atomic_size_t started;   /* started calls and requests whose `done` was not called */
-    struct lh_lease *leases; /* being acquired, held, or being released */
-    struct query *queries;   /* lists and histories in flight, and the one watch */
+    atomic_size_t started; /* started calls and requests whose `done` was not called */
+    struct list leases;    /* being acquired, held, or being released */
+    struct query *queries; /* lists and histories in flight, and the one watch */
     struct lh_watcher *watches;
     struct watch_cache watch_cache;         /* fed by that watch, for lh_peek() */
-    struct timed *timed;                    /* store requests in flight */
+    struct list timed;                      /* store requests in flight */
     _Atomic uint64_t metrics[METRIC_SLOTS]; /* written in the loop only; see lib_metrics.c */
     _Atomic uint64_t fast_refusals;         /* busy on the fast path, from any thread */
     struct record scratch;
@@ -87,9 +88,9 @@ struct lease_part {
 
 struct lh_lease {
     uint32_t magic;
-    struct lh_client *client; /* NULL once it is closed */
-    struct lh_lease *handle;  /* the user's: itself, or the fast lease that was promoted */
-    struct lh_lease *next, *before;
+    struct lh_client *client;    /* NULL once it is closed */
+    struct lh_lease *handle;     /* the user's: itself, or the fast lease that was promoted */
+    struct list_node node;       /* of the client's */
     _Atomic int64_t deadline_ms; /* the earliest of all keys; 0 when it is not held */
     struct multi multi;
     struct lease_options options;

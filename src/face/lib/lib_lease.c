@@ -28,25 +28,6 @@ void lease_free(struct lh_lease *lease)
     free(lease);
 }
 
-static void link_lease(struct lh_lease *lease)
-{
-    struct lh_client *client = lease->client;
-    lease->next = client->leases;
-    if (lease->next != NULL)
-        lease->next->before = lease;
-    client->leases = lease;
-}
-
-static void unlink_lease(struct lh_lease *lease)
-{
-    if (lease->next != NULL)
-        lease->next->before = lease->before;
-    if (lease->before != NULL)
-        lease->before->next = lease->next;
-    else
-        lease->client->leases = lease->next;
-}
-
 /* ---- events and callbacks ---- */
 
 static void lease_emit(struct lh_lease *lease, enum lh_event_kind kind, enum lh_outcome outcome,
@@ -147,7 +128,7 @@ void lease_forget(struct lh_lease *lease)
 static void lease_leave_to_ttl(struct lh_lease *lease)
 {
     lease_forget(lease);
-    unlink_lease(lease);
+    list_remove(&lease->client->leases, &lease->node);
     lease_finish_request(lease->request, NULL);
     lease_free(lease);
 }
@@ -155,7 +136,7 @@ static void lease_leave_to_ttl(struct lh_lease *lease)
 void lease_free_ended(struct lh_lease *lease, enum lh_outcome outcome)
 {
     lease_emit_released(lease, outcome);
-    unlink_lease(lease);
+    list_remove(&lease->client->leases, &lease->node);
     lease_free(lease);
 }
 
@@ -248,7 +229,7 @@ static void lease_ended(struct lh_lease *lease, enum outcome outcome)
         else
             lease_emit(lease, LH_EVENT_REFUSED, request->report.outcome,
                        host_boot_us() - request->began_us);
-        unlink_lease(lease);
+        list_remove(&lease->client->leases, &lease->node);
         lease_finish_request(request, NULL);
         lease_free(lease);
     }
@@ -383,7 +364,7 @@ void lease_start(struct inbox_item *task)
     struct lh_lease *lease = request->lease;
     lease->request = request;
     request->began_us = host_boot_us();
-    link_lease(lease);
+    list_prepend(&lease->client->leases, &lease->node);
     lease_emit(lease, LH_EVENT_ATTEMPT, LH_OK, /* after_us= */ 0);
     if (lease->client->closing) {
         lease->multi.state = MULTI_ENDED;
@@ -470,10 +451,10 @@ void lease_detach(struct inbox_item *task)
 
 void lease_abandon_all(struct lh_client *client)
 {
-    struct lh_lease *next;
-    for (struct lh_lease *lease = client->leases; lease != NULL; lease = next) {
+    for (struct list_node *node = client->leases.first, *next; node != NULL; node = next) {
+        struct lh_lease *lease = LIST_ENTRY(node, struct lh_lease, node);
         enum multi_state state = lease->multi.state;
-        next = lease->next;
+        next = node->next;
         if (state == MULTI_RELEASING || state == MULTI_ENDED)
             continue;
         if (state != MULTI_ACQUIRING && !lease->options.request.bound) {
@@ -490,7 +471,8 @@ void lease_abandon_all(struct lh_client *client)
 
 void lease_orphan_all(struct lh_client *client)
 {
-    for (struct lh_lease *lease = client->leases; lease != NULL; lease = lease->next) {
+    for (struct list_node *node = client->leases.first; node != NULL; node = node->next) {
+        struct lh_lease *lease = LIST_ENTRY(node, struct lh_lease, node);
         lease->client = NULL;
         atomic_store(&lease->deadline_ms, 0);
     }
@@ -520,6 +502,6 @@ struct lh_lease *lease_adopt(struct lh_client *client, const char *key,
         return NULL;
     }
     lease->handle = handle;
-    link_lease(lease);
+    list_prepend(&lease->client->leases, &lease->node);
     return lease;
 }
