@@ -216,12 +216,6 @@ bool client_poll_store(struct lh_client *client)
            poller_wait_fd(client->driver->fd(client->state), REST_MS);
 }
 
-static void submit_for_local_queue(void *owner, const struct store_request *request,
-                                   store_done *done, void *caller)
-{
-    client_submit(owner, request, done, caller);
-}
-
 /* ---- opening ---- */
 
 const char *client_default_holder(char *out, size_t size)
@@ -312,7 +306,7 @@ static const char *open_store(struct lh_client *client, const char *url, uint64_
 static bool client_build_layers(struct lh_client *client, uint64_t session)
 {
     struct executor_callbacks callbacks = {.now_ms = client_now,
-                                           .submit = submit_for_local_queue,
+                                           .submit = client_submit,
                                            .wake_at = local_queue_wake_at,
                                            .wake = wake_client,
                                            .owner = client,

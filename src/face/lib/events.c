@@ -136,9 +136,9 @@ static void on_immediate_reply(void *caller, const struct store_reply *reply)
         count_reply(timed, reply, /* us= */ 0);
 }
 
-void client_submit(struct lh_client *client, const struct store_request *request, store_done *done,
-                   void *caller)
+void client_submit(void *owner, const struct store_request *request, store_done *done, void *caller)
 {
+    struct lh_client *client = owner;
     struct timed now = {.client = client, .done = done, .caller = caller, .verb = request->verb};
     /* A watch gets replies without end. */
     bool counted = request->verb != VERB_STORE_WATCH;

@@ -166,9 +166,9 @@ void client_enter_callback(struct lh_client *client);
 void client_leave_callback(struct lh_client *client);
 
 /* events.c */
-/* For executor_callbacks. */
+/* For executor_callbacks, as is client_submit(): the owner is the client. */
 void client_on_failure(void *owner, const struct executor_failure *failure);
-void client_submit(struct lh_client *client, const struct store_request *request, store_done *done,
+void client_submit(void *owner, const struct store_request *request, store_done *done,
                    void *caller);
 void client_emit(struct lh_client *client, const struct lh_event *event);
 /* An event in the store itself, such as of Kubernetes; nothing where a store has none. */
