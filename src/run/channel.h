@@ -29,9 +29,12 @@ struct channel_page {
 };
 
 enum channel_kind {
-    CHANNEL_SIGNAL,  /* to the supervisor: forward it to the command */
-    CHANNEL_STARTED, /* to the foreground, with the descriptor that keeps the lease alive, if any */
-    CHANNEL_STOPPED, /* to the foreground: this signal stopped the command */
+    CHANNEL_SIGNAL, /* to the supervisor: forward it to the command */
+    /* To the foreground: before the command starts, with the descriptor that keeps the lease alive,
+     * if any; it started; this signal stopped it. */
+    CHANNEL_STARTING,
+    CHANNEL_STARTED,
+    CHANNEL_STOPPED,
 };
 
 struct channel_message {

@@ -168,11 +168,12 @@ static void receive_from_supervisor(struct foreground *foreground)
     struct channel_message message;
     int file = -1, got;
     while ((got = channel_receive(&foreground->channel, &message, &file)) > 0) {
-        if (message.kind == CHANNEL_STARTED) {
-            foreground->command = message.value;
+        if (message.kind == CHANNEL_STARTING) {
             foreground->alive = file;
-            foreground->had_terminal = has_terminal(foreground, foreground->command);
             foreground_set_timer(foreground);
+        } else if (message.kind == CHANNEL_STARTED) {
+            foreground->command = message.value;
+            foreground->had_terminal = has_terminal(foreground, foreground->command);
         } else if (message.kind == CHANNEL_STOPPED) {
             on_command_stopped(foreground, message.value);
         }

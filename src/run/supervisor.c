@@ -114,6 +114,8 @@ int supervisor_start(struct supervisor *supervisor, const char *path, char *cons
                               .foreground_from =
                                   supervisor->terminal >= 0 ? supervisor->foreground_group : -1,
                               .group = &page->group};
+    /* The first step of the command may stop this process: the foreground must know before. */
+    (void)channel_send(&supervisor->channel, CHANNEL_STARTING, /* value= */ 0, alive);
     int error = child_spawn(&supervisor->child, &program);
     if (supervisor->tee != NULL)
         tee_close_pipe(supervisor->tee);
@@ -122,7 +124,8 @@ int supervisor_start(struct supervisor *supervisor, const char *path, char *cons
         return error;
     }
     supervisor->started = true;
-    (void)channel_send(&supervisor->channel, CHANNEL_STARTED, supervisor->child.group, alive);
+    (void)channel_send(&supervisor->channel, CHANNEL_STARTED, supervisor->child.group,
+                       /* file= */ -1);
     return 0;
 }
 

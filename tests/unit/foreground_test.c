@@ -43,6 +43,8 @@ static int play_supervisor(struct supervisor *supervisor, int64_t kill_deadline_
     (void)snprintf(line, sizeof line, "%s", words);
     int alive = dup(2);
     supervisor_set_deadline(supervisor, kill_deadline_ms, /* lease_ends_ms= */ kill_deadline_ms);
+    if (strstr(words, "$PPID") != NULL) /* the command may stop us before the call returns */
+        atomic_store(&fixture->supervisor, getpid());
     if (supervisor_start(supervisor, "/bin/sh", argv, environ, alive) != 0)
         return OTHER_EXIT;
     atomic_store(&fixture->group, supervisor->child.group);
@@ -149,6 +151,21 @@ static void a_supervisor_that_does_nothing_is_replaced_at_the_last_moment(void *
     nobody_is_left();
 }
 
+/* The command may be faster than the message that it was started. */
+static void a_supervisor_stopped_by_the_first_step_of_the_command_is_replaced(void **state)
+{
+    enum { ROUNDS = 8 };
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t kill_deadline_ms = host_boot_ms() + 200;
+        pid_t foreground = begin(kill_deadline_ms, "kill -STOP $PPID; echo >&9; sleep 100");
+        (void)join(foreground);
+        assert_int_equal(fixture->end, FOREGROUND_LATE);
+        assert_true(fixture->alive_was_open);
+        assert_false(process_tree_has_children());
+    }
+}
+
 static void a_stopped_front_changes_nothing(void **state)
 {
     (void)state;
@@ -174,6 +191,7 @@ int main(void)
         cmocka_unit_test(a_killed_supervisor_takes_the_command_along),
         cmocka_unit_test(a_killed_front_takes_the_command_along),
         cmocka_unit_test(a_supervisor_that_does_nothing_is_replaced_at_the_last_moment),
+        cmocka_unit_test(a_supervisor_stopped_by_the_first_step_of_the_command_is_replaced),
         cmocka_unit_test(a_stopped_front_changes_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
