@@ -75,9 +75,9 @@ static inline struct list_node *list_pop(struct list *list)
 /* Moves all nodes to the list that is returned. */
 static inline struct list list_take_all(struct list *list)
 {
-    struct list all = *list;
+    struct list taken = *list;
     *list = (struct list){0};
-    return all;
+    return taken;
 }
 
 #endif

@@ -79,18 +79,18 @@ bool text_is_plain(const char *bytes, size_t length);
 #define TEXT_TOPS ((uint64_t)0x8080808080808080)
 
 /* Top bits: the byte is below a space, 0x7f, or beyond ASCII. */
-static inline uint64_t text_control_bits(uint64_t word)
+static inline uint64_t text_control_bits(uint64_t eight)
 {
-    return word | (word + TEXT_ONES) | ~(word + TEXT_ONES * (0x80 - ' '));
+    return eight | (eight + TEXT_ONES) | ~(eight + TEXT_ONES * (0x80 - ' '));
 }
 
 static inline bool text_is_plain8(const char *at)
 {
-    uint64_t word;
-    memcpy(&word, at, sizeof word);
-    uint64_t not_quote = (word ^ TEXT_ONES * '"') + TEXT_ONES * 0x7f;
-    uint64_t not_backslash = (word ^ TEXT_ONES * '\\') + TEXT_ONES * 0x7f;
-    return ((text_control_bits(word) | ~(not_quote & not_backslash)) & TEXT_TOPS) == 0;
+    uint64_t eight;
+    memcpy(&eight, at, sizeof eight);
+    uint64_t not_quote = (eight ^ TEXT_ONES * '"') + TEXT_ONES * 0x7f;
+    uint64_t not_backslash = (eight ^ TEXT_ONES * '\\') + TEXT_ONES * 0x7f;
+    return ((text_control_bits(eight) | ~(not_quote & not_backslash)) & TEXT_TOPS) == 0;
 }
 
 static inline bool text_is_plain1(char byte)

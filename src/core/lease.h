@@ -144,9 +144,9 @@ struct lease {
     enum lease_state state;
     const struct lease_options *options; /* the caller's; must outlive the lease */
     struct random random;                /* for jitter */
-    int64_t now_ms, read_ms; /* of the last event */
-    uint64_t token;          /* 0 until granted */
-    int64_t ttl_ms; /* as granted */
+    int64_t now_ms, read_ms;             /* of the last event */
+    uint64_t token;                      /* 0 until granted */
+    int64_t ttl_ms;                      /* as granted */
     int64_t start_ms, deadline_ms, kill_at_ms;
     /* the request in flight, if any */
     bool in_flight;

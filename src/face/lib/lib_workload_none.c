@@ -56,10 +56,10 @@ enum lh_outcome lh_workload_remove(struct lh_workloads *workloads, const char *t
     return fail_unsupported(report);
 }
 
-/* NOLINTBEGIN(readability-non-const-parameter): the signature is that of the other build */
+/* NOLINTNEXTLINE(readability-non-const-parameter): the signature of the other build */
 enum lh_outcome lh_workloads_metrics(struct lh_workloads *workloads, const char *prefix, char *out,
+                                     /* NOLINTNEXTLINE(readability-non-const-parameter): same */
                                      size_t size, size_t *out_length, struct lh_report *report)
-/* NOLINTEND(readability-non-const-parameter): until here */
 {
     (void)workloads;
     (void)prefix;
