@@ -198,7 +198,8 @@ void executor_on_change(struct executor *executor, const struct store_reply *rep
 
 bool executor_holds(const struct task *task)
 {
-    return lease_held(&task->lease, executor_now(task->executor));
+    const struct executor_callbacks *callbacks = &task->executor->callbacks;
+    return lease_held(&task->lease, callbacks->now_ms(callbacks->owner));
 }
 
 bool executor_in_trouble(const struct task *task, int64_t since_ms)
@@ -397,6 +398,7 @@ static void run_rounds(struct executor *executor, bool within_call)
         if (!has_work(executor, within_call) && !run_timers(executor))
             return;
     }
+    (void)run_timers(executor); /* constant work must not delay them for ever */
 }
 
 void executor_tick(struct executor *executor)

@@ -2,8 +2,8 @@
 /*
  * The inbox of a client: what its next tick has to do, in order of arrival. Calls are posted from
  * any thread. Commands, which calls and callbacks give to leases, are added in the thread of the
- * tick, without a lock; they run before the next call. The owner of an item must not move it until
- * it runs, so that the inbox allocates nothing and is never full.
+ * tick, without a lock; they run in the next round, before further calls. The owner of an item must
+ * not move it until it runs, so that the inbox allocates nothing and is never full.
  */
 #ifndef LEASEHOLD_RUNTIME_INBOX_H
 #define LEASEHOLD_RUNTIME_INBOX_H

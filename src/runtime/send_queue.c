@@ -141,7 +141,9 @@ bool send_queue_add(struct executor *executor, struct task *task)
     list_append(&executor->sents, &sent->in_all);
     executor->sent_count++;
     list_append(&task->sents, &sent->in_task);
-    if (executor->in_flight_count < IN_FLIGHT_MAX)
+    bool first =
+        executor->urgent.first == NULL && (sent->urgent || executor->ordinary.first == NULL);
+    if (first && executor->in_flight_count < IN_FLIGHT_MAX)
         sent_submit(sent);
     else
         list_append(sent->urgent ? &executor->urgent : &executor->ordinary, &sent->in_queue);

@@ -273,13 +273,15 @@ static void note_failure(const struct task *task, const struct lease *before,
     /* After a conflict a retry is not always necessary. */
     bool again = reply == REPLY_CONFLICT ? lease->in_flight || lease->state == LEASE_ACQUIRING
                                          : reply != REPLY_OK;
-    if (again)
-        callbacks->failed(callbacks->owner, &(struct executor_failure){
-                                                .key = task->entry->key,
-                                                .token = lease->token,
-                                                .renews = is_holding(lease),
-                                                .reply = reply,
-                                                .took_ms = event->now_ms - before->sent_at_ms});
+    if (!again)
+        return;
+    callbacks->failed(callbacks->owner,
+                      &(struct executor_failure){.key = task->entry->key,
+                                                 .token = lease->token,
+                                                 .renews = is_holding(lease),
+                                                 .reply = reply,
+                                                 .took_ms = event->now_ms - before->sent_at_ms});
+    executor_read_clock(task->executor); /* the callback may have taken long */
 }
 
 /* Out of line, so that other steps need no room for the trace. */

@@ -11,6 +11,8 @@ enum { MANY = 200 };
 static struct process *const us = &processes[0];
 static struct process *const them = &processes[1];
 static struct caller callers[MANY];
+static struct caller crowd[1500];
+static size_t crowd_count;
 
 static void acquire(struct process *process, struct caller *caller, const char *key, bool waits)
 {
@@ -235,7 +237,6 @@ static void a_waiter_behind_an_open_breaker_is_never_told_busy(void **state)
 static void too_many_requests_wait_their_turn(void **state)
 {
     (void)state;
-    static struct caller crowd[1500];
     char key[16];
     us->reply_mode = ANSWERS_LATER;
     for (size_t i = 0; i < 1500; i++) {
@@ -253,10 +254,40 @@ static void too_many_requests_wait_their_turn(void **state)
     assert_int_equal(us->submitted, 1500);
 }
 
+static void start_another(struct caller *caller, const struct task_news *news)
+{
+    char key[16];
+    if ((caller != NULL && news->notify != NOTIFY_HELD) || crowd_count == 1500)
+        return;
+    struct caller *next = &crowd[crowd_count++];
+    (void)snprintf(key, sizeof key, "k%zu", crowd_count);
+    struct lease_options options = options_for(key, /* waits= */ false);
+    *next = (struct caller){.then = start_another};
+    start(us, next, "crowd", &options);
+}
+
+/* Callers that request again as soon as they are served must not take every free slot. */
+static void a_holder_passes_constant_requests(void **state)
+{
+    (void)state;
+    struct caller holder = {0};
+    acquire(us, &holder, "a", /* waits= */ false);
+    us->reply_mode = ANSWERS_LATER;
+    for (crowd_count = 0; crowd_count < 512;)
+        start_another(NULL, NULL);
+    tick(us);
+    let_go(&holder);
+    tick(us);
+    for (int turn = 0; turn < 2; turn++) {
+        assert_true(answer_kept(us));
+        tick(us);
+    }
+    assert_ended(&holder, OUTCOME_OK);
+}
+
 static void a_request_without_a_waiter_is_not_sent(void **state)
 {
     (void)state;
-    static struct caller crowd[600];
     char key[16];
     us->reply_mode = ANSWERS_LATER;
     for (size_t i = 0; i < 600; i++) {
@@ -391,6 +422,7 @@ int main(void)
         EXECUTOR_TEST(an_open_breaker_lets_renewals_and_releases_pass),
         EXECUTOR_TEST(a_waiter_behind_an_open_breaker_is_never_told_busy),
         EXECUTOR_TEST(too_many_requests_wait_their_turn),
+        EXECUTOR_TEST(a_holder_passes_constant_requests),
         EXECUTOR_TEST(a_request_without_a_waiter_is_not_sent),
         EXECUTOR_TEST(cancelled_in_any_state_nothing_is_left),
         EXECUTOR_TEST(a_cancelled_waiter_leaves_the_line),
