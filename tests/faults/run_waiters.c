@@ -24,6 +24,7 @@ enum {
     BUSY_STATUS = 75,
     /* One poll and a hand-off of its own, each a few sleeps of two threads. */
     SWITCHES_EACH = 24,
+    LOG_LINE_MS = 2000, /* a waiter logs one line after a second, and one per minute */
     WATCH_S = 14,
     SILENCE_MS = 5000, /* until the fallback poll, at least */
     BURSTS_MOST = 4,
@@ -119,6 +120,7 @@ static void watch_idle(struct fixture *fixture, pid_t foreground)
     (void)snprintf(path, sizeof path, "%s/trace", fixture->folder);
     (void)snprintf(first, sizeof first, "%ld", (long)foreground);
     (void)snprintf(second, sizeof second, "%ld", (long)supervisor);
+    fixture_pause_us((int64_t)LOG_LINE_MS * 1000);
     int64_t before_us = fixture_unscheduled_us(foreground) + fixture_unscheduled_us(supervisor);
     pid_t tracer = kit_start("/usr/bin/strace", args);
     fixture_pause_us((int64_t)WATCH_S * 1000000);

@@ -153,10 +153,11 @@ static bool store_url_absolute(const char *store, char *out, size_t size)
 }
 
 /* The URL that was probably meant by a store without a scheme: a path, the name of a scheme, or a
- * Redis server; "" if none. A value with an @ may contain a secret. */
+ * Redis server; "" if none. Anything else, or a value with an @, may be a secret. */
 static void guess_url(const char *store, struct text *out)
 {
-    size_t length = strcspn(store, ":");
+    size_t length = strlen(store);
+    bool log = length > 4 && strcmp(store + length - 4, ".log") == 0;
     if (strchr(store, '@') != NULL)
         return;
     for (size_t i = 0; lh_store_scheme(i) != NULL; i++) {
@@ -166,9 +167,9 @@ static void guess_url(const char *store, struct text *out)
             return;
         }
     }
-    if (strchr("/.~", store[0]) != NULL || store[length] == '\0')
+    if (strchr("/.~", store[0]) != NULL || (log && strchr(store, ':') == NULL))
         text_add(out, "file:");
-    else if (strcmp(store + length, ":6379") == 0)
+    else if (strcmp(store + strcspn(store, ":"), ":6379") == 0)
         text_add(out, "redis://");
     else
         return;
