@@ -308,7 +308,7 @@ static struct verdict acquire_in_queue(struct record *record, const struct reque
     } else if (request->waits) {
         out.kind = VERDICT_WAITING;
         out.write = out.write || !was_queued;
-        if (record->waiter_count > waiters && view->age_ms >= 0 && view->at.time_ms >= 0)
+        if (record->waiter_count > waiters && view->age_ms >= 0)
             record_time_ticket(record, waiter, view->at.time_ms + view->age_ms);
     } else {
         out.kind = VERDICT_BUSY;
