@@ -233,7 +233,7 @@ static void notice_key(struct world *world, struct actor *actor, const struct me
     struct executor *executor = actor->runner->executor;
     struct store_reply reply = message->reply;
     if (!world->rules.watches && !world->rules.facts.wakes_with_record) {
-        executor_on_notify(executor, key, /* stands= */ NULL);
+        executor_on_notify(executor, key, /* current= */ NULL);
         return;
     }
     reply.key = actor->options.request.key = key;

@@ -126,7 +126,7 @@ static void an_answer_overdue_at_the_end_of_a_wait(void **state)
     us->reply_mode = ANSWERS_LATER;
     ask_for(us, &a, 5);
     now_ms = START_MS + 60000;
-    executor_on_notify(us->executor, "k", /* stands= */ NULL);
+    executor_on_notify(us->executor, "k", /* current= */ NULL);
     tick(us);
     run_until(now_ms + 1000);
     assert_ended(&a, OUTCOME_UNAVAILABLE);

@@ -52,7 +52,7 @@ static void wake_named(const uint64_t *named, size_t count, const char *key)
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < PROCESSES; j++)
             if (processes[j].site.session == named[i] && processes[j].takes_notices)
-                executor_on_notify(processes[j].executor, key, /* stands= */ NULL);
+                executor_on_notify(processes[j].executor, key, /* current= */ NULL);
 }
 
 static void carry(const struct store_request *request, store_done *done, void *caller)
