@@ -19,7 +19,7 @@ enum { END_MS = 700 }; /* for a release after the target's end */
 int background_open(struct background *background, pid_t target)
 {
     struct pollfd wait = {.events = POLLIN};
-    *background = (struct background){.channel = -1};
+    *background = (struct background){.channel = -1, .limit_status = BACKGROUND_LATE};
     for (int file = STDERR_FILENO + 1; file < BACKGROUND_FILES; file++)
         background->inherited[file] = fcntl(file, F_GETFD) >= 0;
     background->target = wait.fd = pidfd_open(target, /* flags= */ 0);
@@ -59,13 +59,13 @@ int background_fork(struct background *background)
 
 static void *background_limit_thread(void *user)
 {
-    const struct background *background = user;
+    struct background *background = user;
     const struct timespec rest = {.tv_nsec = END_MS * 1000000L};
     struct pollfd wait = {.fd = background->target, .events = POLLIN};
     while (poll(&wait, 1, /* timeout= */ -1) <= 0) {
     }
     (void)nanosleep(&rest, NULL);
-    _exit(/* status= */ 0);
+    _exit(atomic_load(&background->limit_status));
 }
 
 int background_limit(struct background *background)
@@ -91,6 +91,7 @@ bool background_detach(struct background *background)
             (void)close(file);
     }
     (void)prctl(PR_SET_PDEATHSIG, /* none */ 0);
+    atomic_store(&background->limit_status, 0); /* before the foreground process exits with 0 */
     bool told = write(background->channel, "", 1) == 1;
     (void)close(background->channel);
     return told;

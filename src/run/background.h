@@ -7,16 +7,20 @@
 #ifndef LEASEHOLD_RUN_BACKGROUND_H
 #define LEASEHOLD_RUN_BACKGROUND_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 enum { BACKGROUND_FILES = 1024 };
+/* The exit status of a process that background_limit() ended before background_detach(). */
+enum { BACKGROUND_LATE = 254 };
 
 struct background {
     int target;                       /* pidfd, readable once the target has ended */
     int channel;                      /* foreground: read end of the pipe; background: write end */
     pid_t process;                    /* of the background process */
     pid_t foreground;                 /* the process that the user started */
+    atomic_int limit_status;          /* exit status if background_limit() ends the process */
     bool inherited[BACKGROUND_FILES]; /* descriptors that the user's program passed on */
 };
 

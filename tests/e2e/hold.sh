@@ -393,6 +393,7 @@ no_such_process() {
     python3 -c 'import os, threading, time
 pid = os.fork()
 if pid == 0: os._exit(0)
+os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 def work():
     open("ids.new", "w").write(f"{pid} {threading.get_native_id()}\n")
     os.rename("ids.new", "ids")
@@ -450,6 +451,33 @@ it_waits_in_the_foreground() {
     leasehold release line --token "$token" --quiet
 }
 
+# deaf: a server that accepts connections and never replies; its URL is `deaf`.
+deaf() {
+    rm -f port
+    python3 -c 'import os, socket, time
+server = socket.create_server(("127.0.0.1", 0))
+open("port.new", "w").write(str(server.getsockname()[1]))
+os.rename("port.new", "port")
+time.sleep(600)' &
+    printf '%s\n' "$!" >>"$work/left"
+    await port
+    deaf=redis://127.0.0.1:$(<port)
+}
+
+ends_before_the_grant() {
+    local front status=0
+    deaf
+    target
+    leasehold acquire deaf --pid "$target" --store "$deaf" --json >out 2>err &
+    front=$!
+    sleep 0.3
+    kill -KILL "$target"
+    wait "$front" || status=$?
+    cat out err
+    [[ $status == 69 && ! -s out ]]
+    grep -q '^{"outcome":"unavailable",.*"text":"process .* ended before the store replied;' err
+}
+
 unwritten_and_busy() {
     local status=0
     target
@@ -493,6 +521,7 @@ case_of '--pid: no such process, or a dead one' no_such_process
 case_of '--pid: lost while it lives' lost_while_it_lives
 case_of '--pid: it waits in the foreground' it_waits_in_the_foreground
 case_of '--pid: not written, or busy' unwritten_and_busy
+case_of '--pid: it ends while the store does not reply' ends_before_the_grant
 
 # ---- the recipes ----
 

@@ -44,9 +44,17 @@ static int acquire_pid_foreground(const struct context *context,
         return EXIT_SIGNAL + forwarded; /* it gave the keys back */
     if (granted)
         return EXIT_DONE;
-    if (WIFEXITED(status))
-        return WEXITSTATUS(status);
-    return output_error(context, LH_FAILED, "the background process was killed; nothing is held");
+    if (!WIFEXITED(status))
+        return output_error(context, LH_FAILED,
+                            "the background process was killed; nothing is held, or only until "
+                            "its lease ends");
+    status = WEXITSTATUS(status);
+    if (status != EXIT_DONE && status != BACKGROUND_LATE)
+        return status;
+    return output_error(context, LH_UNAVAILABLE,
+                        "process %lld ended before the store replied; nothing is held, or only "
+                        "until its lease ends",
+                        (long long)context->settings.pid);
 }
 
 /* ---- in the background ---- */
