@@ -26,6 +26,7 @@ struct parse {
     struct context *context;
     char **argv;
     int argc, at;
+    int command; /* the index of its name */
     struct flag *flags;
     size_t flag_count;
 };
@@ -112,6 +113,17 @@ static int refuse_program(const struct parse *parse)
                        parse->context->command->name, line);
 }
 
+/* `hold KEY -- CMD`: the words of CMD are no keys. A "--" before all keys is allowed. */
+static int refuse_program_of_hold(const struct parse *parse)
+{
+    char line[LH_TEXT_SIZE - 64];
+    struct text text;
+    text_init(&text, line, sizeof line);
+    suggest_run(parse->argc, parse->argv, parse->command, &text);
+    return usage_error(parse->context, "%s runs no command; write: %s",
+                       parse->context->command->name, line);
+}
+
 /* ---- reading the command line ---- */
 
 static void add_flag(struct parse *parse, const struct option *option, const char *value,
@@ -179,34 +191,42 @@ static int parse_argument(struct parse *parse, const char *arg)
     if (arg[0] == '-' && arg[1] != '\0')
         return parse_short_options(parse, arg);
     if (context->command != NULL) {
-        if (suggest_wants_separator(context, parse->argc, parse->argv))
+        if (suggest_wants_separator(context, parse->argc, parse->argv, parse->at - 1))
             return refuse_program(parse);
         context->args[context->arg_count++] = arg;
         return EXIT_DONE;
     }
     context->command = command_find(arg);
+    parse->command = parse->at - 1;
     return context->command != NULL ? EXIT_DONE : refuse_command(context, arg);
+}
+
+/* After "--", which precedes a program or arguments that begin with "-". */
+static int parse_rest(struct parse *parse)
+{
+    struct context *context = parse->context;
+    const struct command *command = context->command;
+    if (command != NULL && command->takes_program) {
+        context->program = parse->argv + parse->at;
+        parse->at = parse->argc;
+        return EXIT_DONE;
+    }
+    bool acquires = command == &command_hold || command == &command_acquire;
+    if (acquires && context->arg_count > 0 && parse->at < parse->argc && !context->settings.help)
+        return refuse_program_of_hold(parse);
+    while (command != NULL && parse->at < parse->argc)
+        context->args[context->arg_count++] = parse->argv[parse->at++];
+    return EXIT_DONE;
 }
 
 static int parse_arguments(struct parse *parse)
 {
-    struct context *context = parse->context;
-    while (parse->at < parse->argc) {
+    int status = EXIT_DONE;
+    while (status == EXIT_DONE && parse->at < parse->argc) {
         const char *arg = parse->argv[parse->at++];
-        bool ends = strcmp(arg, "--") == 0;
-        int status = ends ? EXIT_DONE : parse_argument(parse, arg);
-        if (status != EXIT_DONE)
-            return status;
-        if (!ends)
-            continue;
-        if (context->command != NULL && context->command->takes_program) {
-            context->program = parse->argv + parse->at;
-            return EXIT_DONE;
-        }
-        while (context->command != NULL && parse->at < parse->argc)
-            context->args[context->arg_count++] = parse->argv[parse->at++];
+        status = strcmp(arg, "--") == 0 ? parse_rest(parse) : parse_argument(parse, arg);
     }
-    return EXIT_DONE;
+    return status;
 }
 
 static int check_arg_count(const struct context *context)
