@@ -257,6 +257,22 @@ until_a_signal() {
     done
 }
 
+# While another process has the lock of the metrics file, the end takes a while.
+a_second_signal_changes_nothing() {
+    exec {other}>m.prom.lock
+    flock "$other"
+    leasehold hold twice --until-signal --metrics-file m.prom </dev/null >out 2>err {other}>&- &
+    holder=$!
+    await out
+    kill -TERM "$holder"
+    until_is twice state free
+    kill -TERM "$holder"
+    sleep 0.1
+    exec {other}>&-
+    ends 0
+    grep -qx 'leasehold_lock_releases_total 1' m.prom
+}
+
 # ---- losing it ----
 
 a_break_is_a_loss() {
@@ -510,6 +526,7 @@ case_of 'hold: the end of stdin gives the place up' stdin_closes_while_it_waits
 case_of 'hold: it waits for its turn' waits_for_its_turn
 case_of 'hold: a signal abandons' a_signal_abandons
 case_of 'hold: until a signal' until_a_signal
+case_of 'hold: a second signal changes nothing' a_second_signal_changes_nothing
 case_of 'hold: a break is a loss: 76' a_break_is_a_loss
 case_of 'hold: stopped past its lease: 76' stopped_past_its_lease
 case_of 'hold: a nested one is refused' a_nested_one_is_refused

@@ -136,10 +136,9 @@ static int acquire_pid_background(struct context *context, struct background *ba
         return status;
     holder.context = context;
     holder.background = background;
-    signals_begin(&signals); /* from here on a signal gives the keys back first */
-    status = pid_acquire(&holder, &signals);
-    signals_end(&signals);
-    return status;
+    /* From here on a signal gives the keys back first, and a second one changes nothing. */
+    signals_begin(&signals);
+    return pid_acquire(&holder, &signals);
 }
 
 /* ---- the start ---- */
