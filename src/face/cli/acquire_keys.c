@@ -5,6 +5,7 @@
  */
 #include "face/cli/cli.h"
 
+#include "face/cli/metrics_file.h"
 #include "face/cli/signals.h"
 #include "face/cli/waiting.h"
 
@@ -256,6 +257,8 @@ int acquire_keys(struct context *context, const char *const *keys, size_t count,
         status = attempt_run(&attempt);
     if (status != EXIT_DONE)
         return status;
+    if (attempt.lease == NULL)
+        metrics_file_update(context); /* before the report */
     if (attempt.lease == NULL)
         return output_report(context, count == 1 ? keys[0] : NULL, &attempt.report);
     *out_lease = attempt.lease;

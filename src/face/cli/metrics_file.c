@@ -272,11 +272,13 @@ static bool takes_metrics_file(const struct command *command)
 
 void metrics_file_update(struct context *context)
 {
+    static bool is_updated;
     const char *path = context->settings.metrics_file;
     char message[LH_TEXT_SIZE];
     struct text why;
-    if (path == NULL || !takes_metrics_file(context->command))
+    if (path == NULL || is_updated || !takes_metrics_file(context->command))
         return;
+    is_updated = true;
     if (context->client != NULL)
         add_client(context->client);
     text_init(&why, message, sizeof message);
