@@ -224,7 +224,7 @@ unusable() {
     refuses "$work/folder.prom" 'not a regular file'
     mkfifo "$work/fifo.prom"
     refuses "$work/fifo.prom" 'not a regular file'
-    refuses "$work/missing/m.prom" 'PATH.lock: No such file'
+    refuses "$work/missing/m.prom" 'lock file .*/missing/m.prom.lock: No such file'
     ends 0 leasehold --json run k --metrics-file "$work/m2.prom" -- true
     leasehold --json run k --metrics-file "$work/missing/m" -- true >"$work/out" 2>&1
     jq -es 'map(select(.warning != null)) | length == 1' "$work/out"
