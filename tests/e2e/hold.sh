@@ -494,6 +494,23 @@ ends_before_the_grant() {
     grep -q '^{"outcome":"unavailable",.*"text":"process .* ended before the store replied;' err
 }
 
+a_deaf_store_delays_no_signal() {
+    local front status=0 began_ms
+    deaf
+    leasehold run deaf --store "$deaf" --store-timeout 3s -- true >out 2>err &
+    front=$!
+    until grep -q '^waiting: deaf: the store does not reply$' err; do sleep 0.05; done
+    began_ms=$(now_ms)
+    kill -TERM "$front"
+    sleep 0.05
+    kill -TERM "$front" # the second one does not wait for the store
+    wait "$front" || status=$?
+    cat err
+    printf 'status %s after %s ms\n' "$status" "$(($(now_ms) - began_ms))"
+    [[ $status == 143 ]]
+    (($(now_ms) - began_ms < 1000))
+}
+
 unwritten_and_busy() {
     local status=0
     target
@@ -538,6 +555,7 @@ case_of '--pid: no such process, or a dead one' no_such_process
 case_of '--pid: lost while it lives' lost_while_it_lives
 case_of '--pid: it waits in the foreground' it_waits_in_the_foreground
 case_of '--pid: not written, or busy' unwritten_and_busy
+case_of 'a store that does not reply delays no signal' a_deaf_store_delays_no_signal
 case_of '--pid: it ends while the store does not reply' ends_before_the_grant
 
 # ---- the recipes ----
