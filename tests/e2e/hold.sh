@@ -199,12 +199,18 @@ stdin_closes_while_it_waits() {
     ends 75
     is queue waiters 0
     [[ ! -s out ]]
-    grep -q '^busy: ' err
+    grep -qx 'busy: queue is held by [^ ]*; stdin was closed' err
+    begin aside queue --json
+    until_is queue waiters 1
+    close
+    ends 75
+    grep -q '^{"outcome":"busy","refusal":"cancelled","key":"queue",.*; stdin was closed"' err
     begin aside queue --on-conflict retry --retries 9 --backoff 1m:1m
     sleep 0.3
     close
     ends 75
     is aside state free
+    grep -qx 'busy: queue is held by [^ ]*; stdin was closed' err
     leasehold release queue --token "$token" --quiet
 }
 
@@ -464,6 +470,7 @@ it_waits_in_the_foreground() {
         [[ ! -s out ]]
     done
     [[ $status == 75 ]]
+    grep -qx "busy: line is held by [^ ]*; process $target has ended" err
     leasehold release line --token "$token" --quiet
 }
 

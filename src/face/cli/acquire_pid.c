@@ -131,6 +131,8 @@ static int acquire_pid_background(struct context *context, struct background *ba
     if (error != 0)
         return output_error(context, LH_FAILED, "cannot start a thread: %s", strerror(-error));
     context->cancel_fd = background->target;
+    (void)snprintf(context->cancel_cause, sizeof context->cancel_cause, "process %lld has ended",
+                   (long long)context->settings.pid);
     int status = context_open_store_to_acquire(context);
     if (status != EXIT_DONE)
         return status;

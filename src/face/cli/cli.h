@@ -189,7 +189,8 @@ struct context {
     const char *effect;            /* of break or release, for JSON; otherwise NULL */
     bool interactive;              /* stderr is a terminal, without --quiet or --json */
     char awaited_key[LH_KEY_SIZE]; /* the key whose queue we are in */
-    int cancel_fd;                 /* leave the queue when it is readable; 0: none */
+    int cancel_fd;                 /* leave the queue when it is readable; 0: none … */
+    char cancel_cause[64];         /* … and what has happened then */
 };
 
 /* ---- commands.c ---- */

@@ -43,6 +43,7 @@ static int hold_watch_input(struct context *context)
     if (end < 0)
         return output_error(context, LH_FAILED, "cannot read stdin: %s", strerror(-end));
     context->cancel_fd = end;
+    (void)snprintf(context->cancel_cause, sizeof context->cancel_cause, "stdin was closed");
     return EXIT_DONE;
 }
 
