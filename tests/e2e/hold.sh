@@ -369,14 +369,15 @@ target() { # target: a process to hold for; its pid is `target`
 while_a_process_lives() {
     local token ended_ms pid
     target
-    exec 9>inherited
+    ulimit -n 2000
+    exec 9>inherited 1500>inherited
     token=$(leasehold acquire lives --pid "$target" --ttl "$brief" 2>err)
     [[ $token == "$(field lives token)" && ! -s err ]]
     [[ $(field lives holder) == *":$target" ]]
     renews lives
     pid=$(keeper lives)
     ls -l "/proc/$pid/fd"
-    [[ ! -e /proc/$pid/fd/9 ]]
+    [[ ! -e /proc/$pid/fd/9 && ! -e /proc/$pid/fd/1500 ]]
     kill "$target"
     ended_ms=$(now_ms)
     gone "$pid"
