@@ -151,6 +151,9 @@ rows=$(cat <<'ROWS'
 64  | usage    | unknown option '--jason' .*; the closest is '--json'$ | --jason status k
 64  | usage    | unknown option '-y' in '-ny'                 | acquire k -ny
 64  | usage    | --json takes no value$                       | status k --json=yes
+64  | usage    | acquire has no option '--nonblok'; the closest is '--nonblock'$ | acquire k --nonblok
+64  | usage    | ^leasehold: --timeout: 'soon' is not a       | acquire k --timeout=soon
+64  | usage    | --timeout needs a value: --timeout DUR$      | acquire k --timeout
 64  | usage    | --ttl needs a value: --ttl DUR$              | acquire k --ttl
 64  | usage    | -w needs a value: -w DUR$                    | acquire k -w
 64  | usage    | --ttl: '0' is out of range: from above 0 to 24h$ | acquire k --ttl 0
