@@ -322,6 +322,8 @@ int output_plain_report(const struct context *context, const struct lh_report *r
 /* Prints to stderr, with --verbose only. */
 void output_detail(const struct context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Prints to stderr, as text or as an object with "warning". */
+void output_warning(const struct context *context, const char *message);
 /* With --verbose: the keys were released, and how long they were held. */
 void output_released(const struct context *context, const char *keys, int64_t held_ms);
 enum { LINE_SIZE = 16384 };

@@ -6,7 +6,6 @@
  */
 #include "face/cli/metrics_file.h"
 
-#include "wire/json_text.h"
 #include "wire/metrics.h"
 
 #include <errno.h>
@@ -259,23 +258,14 @@ static bool add_to_file(const char *path, struct text *why)
 
 static void warn(const struct context *context, const char *path, const char *why)
 {
-    char message[LINE_SIZE / 2], line[LINE_SIZE];
+    char message[LINE_SIZE / 2];
     struct text text;
     text_init(&text, message, sizeof message);
     text_add(&text, "the metrics were not added to ");
     text_add(&text, path);
     text_add(&text, ": ");
     text_add(&text, why);
-    text_init(&text, line, sizeof line);
-    if (context->settings.json) {
-        json_begin(&text);
-        json_add_string(&text, "warning", message);
-        json_end(&text);
-    } else {
-        text_add(&text, "leasehold: warning: ");
-        text_add(&text, message);
-    }
-    output_line(&text, stderr);
+    output_warning(context, message);
 }
 
 /* The configuration file sets the path for all commands; only some of them count. */
