@@ -2,12 +2,13 @@
 /* See background.h. */
 #include "run/background.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
+#include <stdlib.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -15,13 +16,59 @@
 #include <unistd.h>
 
 enum { END_MS = 700 }; /* for a release after the target's end */
+enum { PROBED_FILES = 1024 };
+
+/* ---- inherited descriptors ---- */
+
+static int inherited_add(struct background *background, int file)
+{
+    size_t size = (background->inherited_count + 1) * sizeof background->inherited[0];
+    int *longer = realloc(background->inherited, size);
+    if (longer == NULL)
+        return -ENOMEM;
+    background->inherited = longer;
+    background->inherited[background->inherited_count++] = file;
+    return 0;
+}
+
+/* Where /proc is not mounted. */
+static int inherited_probe(struct background *background)
+{
+    int error = 0;
+    for (int file = STDERR_FILENO + 1; error == 0 && file < PROBED_FILES; file++) {
+        if (fcntl(file, F_GETFD) >= 0)
+            error = inherited_add(background, file);
+    }
+    return error;
+}
+
+/* 0 or −errno. */
+static int inherited_list(struct background *background)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    int error = 0;
+    if (folder == NULL)
+        return inherited_probe(background);
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the process has one thread */
+    while (error == 0 && (entry = readdir(folder)) != NULL) {
+        int file = (int)strtol(entry->d_name, NULL, 10); /* 0 for "." and ".." */
+        if (file > STDERR_FILENO && file != dirfd(folder))
+            error = inherited_add(background, file);
+    }
+    (void)closedir(folder);
+    return error;
+}
+
+/* ---- the target ---- */
 
 int background_open(struct background *background, pid_t target)
 {
     struct pollfd wait = {.events = POLLIN};
-    *background = (struct background){.channel = -1};
-    for (int file = STDERR_FILENO + 1; file < BACKGROUND_FILES; file++)
-        background->inherited[file] = fcntl(file, F_GETFD) >= 0;
+    *background = (struct background){.channel = -1, .limit_status = BACKGROUND_LATE};
+    int error = inherited_list(background);
+    if (error != 0)
+        return error;
     background->target = wait.fd = pidfd_open(target, /* flags= */ 0);
     if (background->target < 0)
         return -errno;
@@ -59,13 +106,13 @@ int background_fork(struct background *background)
 
 static void *background_limit_thread(void *user)
 {
-    const struct background *background = user;
+    struct background *background = user;
     const struct timespec rest = {.tv_nsec = END_MS * 1000000L};
     struct pollfd wait = {.fd = background->target, .events = POLLIN};
     while (poll(&wait, 1, /* timeout= */ -1) <= 0) {
     }
     (void)nanosleep(&rest, NULL);
-    _exit(/* status= */ 0);
+    _exit(atomic_load(&background->limit_status));
 }
 
 int background_limit(struct background *background)
@@ -86,11 +133,10 @@ bool background_detach(struct background *background)
     for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++)
         (void)dup2(nothing, file);
     (void)close(nothing);
-    for (int file = STDERR_FILENO + 1; file < BACKGROUND_FILES; file++) {
-        if (background->inherited[file])
-            (void)close(file);
-    }
+    for (size_t i = 0; i < background->inherited_count; i++)
+        (void)close(background->inherited[i]);
     (void)prctl(PR_SET_PDEATHSIG, /* none */ 0);
+    atomic_store(&background->limit_status, 0); /* before the foreground process exits with 0 */
     bool told = write(background->channel, "", 1) == 1;
     (void)close(background->channel);
     return told;

@@ -7,20 +7,26 @@
 #ifndef LEASEHOLD_RUN_BACKGROUND_H
 #define LEASEHOLD_RUN_BACKGROUND_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
-enum { BACKGROUND_FILES = 1024 };
+/* The exit status of a process that background_limit() ended before background_detach(). */
+enum { BACKGROUND_LATE = 254 };
 
 struct background {
-    int target;                       /* pidfd, readable once the target has ended */
-    int channel;                      /* foreground: read end of the pipe; background: write end */
-    pid_t process;                    /* of the background process */
-    pid_t foreground;                 /* the process that the user started */
-    bool inherited[BACKGROUND_FILES]; /* descriptors that the user's program passed on */
+    int target;              /* pidfd, readable once the target has ended */
+    int channel;             /* foreground: read end of the pipe; background: write end */
+    pid_t process;           /* of the background process */
+    pid_t foreground;        /* the process that the user started */
+    atomic_int limit_status; /* exit status if background_limit() ends the process */
+    int *inherited;          /* descriptors above stderr that the user's program passed on; … */
+    size_t inherited_count;  /* … never freed */
 };
 
-/* Opens the target. 0 or −errno: −ESRCH if there is no such process or it has ended. */
+/* Opens the target, and notes which descriptors are open. 0 or −errno: −ESRCH if there is no such
+ * process or it has ended. */
 int background_open(struct background *background, pid_t target);
 /* 0 in the foreground process, 1 in the background, in a session of its own, or −errno. If the
  * foreground process dies before background_detach(), the background process receives SIGTERM. */

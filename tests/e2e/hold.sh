@@ -199,12 +199,18 @@ stdin_closes_while_it_waits() {
     ends 75
     is queue waiters 0
     [[ ! -s out ]]
-    grep -q '^busy: ' err
+    grep -qx 'busy: queue is held by [^ ]*; stdin was closed' err
+    begin aside queue --json
+    until_is queue waiters 1
+    close
+    ends 75
+    grep -q '^{"outcome":"busy","refusal":"cancelled","key":"queue",.*; stdin was closed"' err
     begin aside queue --on-conflict retry --retries 9 --backoff 1m:1m
     sleep 0.3
     close
     ends 75
     is aside state free
+    grep -qx 'busy: queue is held by [^ ]*; stdin was closed' err
     leasehold release queue --token "$token" --quiet
 }
 
@@ -255,6 +261,22 @@ until_a_signal() {
         is "end-$name" state cooling
         [[ ! -s err ]]
     done
+}
+
+# While another process has the lock of the metrics file, the end takes a while.
+a_second_signal_changes_nothing() {
+    exec {other}>m.prom.lock
+    flock "$other"
+    leasehold hold twice --until-signal --metrics-file m.prom </dev/null >out 2>err {other}>&- &
+    holder=$!
+    await out
+    kill -TERM "$holder"
+    until_is twice state free
+    kill -TERM "$holder"
+    sleep 0.1
+    exec {other}>&-
+    ends 0
+    grep -qx 'leasehold_lock_releases_total 1' m.prom
 }
 
 # ---- losing it ----
@@ -347,14 +369,15 @@ target() { # target: a process to hold for; its pid is `target`
 while_a_process_lives() {
     local token ended_ms pid
     target
-    exec 9>inherited
+    ulimit -n 2000
+    exec 9>inherited 1500>inherited
     token=$(leasehold acquire lives --pid "$target" --ttl "$brief" 2>err)
     [[ $token == "$(field lives token)" && ! -s err ]]
     [[ $(field lives holder) == *":$target" ]]
     renews lives
     pid=$(keeper lives)
     ls -l "/proc/$pid/fd"
-    [[ ! -e /proc/$pid/fd/9 ]]
+    [[ ! -e /proc/$pid/fd/9 && ! -e /proc/$pid/fd/1500 ]]
     kill "$target"
     ended_ms=$(now_ms)
     gone "$pid"
@@ -393,6 +416,7 @@ no_such_process() {
     python3 -c 'import os, threading, time
 pid = os.fork()
 if pid == 0: os._exit(0)
+os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 def work():
     open("ids.new", "w").write(f"{pid} {threading.get_native_id()}\n")
     os.rename("ids.new", "ids")
@@ -447,7 +471,52 @@ it_waits_in_the_foreground() {
         [[ ! -s out ]]
     done
     [[ $status == 75 ]]
+    grep -qx "busy: line is held by [^ ]*; process $target has ended" err
     leasehold release line --token "$token" --quiet
+}
+
+# deaf: a server that accepts connections and never replies; its URL is `deaf`.
+deaf() {
+    rm -f port
+    python3 -c 'import os, socket, time
+server = socket.create_server(("127.0.0.1", 0))
+open("port.new", "w").write(str(server.getsockname()[1]))
+os.rename("port.new", "port")
+time.sleep(600)' &
+    printf '%s\n' "$!" >>"$work/left"
+    await port
+    deaf=redis://127.0.0.1:$(<port)
+}
+
+ends_before_the_grant() {
+    local front status=0
+    deaf
+    target
+    leasehold acquire deaf --pid "$target" --store "$deaf" --json >out 2>err &
+    front=$!
+    sleep 0.3
+    kill -KILL "$target"
+    wait "$front" || status=$?
+    cat out err
+    [[ $status == 69 && ! -s out ]]
+    grep -q '^{"outcome":"unavailable",.*"text":"process .* ended before the store replied;' err
+}
+
+a_deaf_store_delays_no_signal() {
+    local front status=0 began_ms
+    deaf
+    leasehold run deaf --store "$deaf" --store-timeout 3s -- true >out 2>err &
+    front=$!
+    until grep -q '^waiting: deaf: the store does not reply$' err; do sleep 0.05; done
+    began_ms=$(now_ms)
+    kill -TERM "$front"
+    sleep 0.05
+    kill -TERM "$front" # the second one does not wait for the store
+    wait "$front" || status=$?
+    cat err
+    printf 'status %s after %s ms\n' "$status" "$(($(now_ms) - began_ms))"
+    [[ $status == 143 ]]
+    (($(now_ms) - began_ms < 1000))
 }
 
 unwritten_and_busy() {
@@ -482,6 +551,7 @@ case_of 'hold: the end of stdin gives the place up' stdin_closes_while_it_waits
 case_of 'hold: it waits for its turn' waits_for_its_turn
 case_of 'hold: a signal abandons' a_signal_abandons
 case_of 'hold: until a signal' until_a_signal
+case_of 'hold: a second signal changes nothing' a_second_signal_changes_nothing
 case_of 'hold: a break is a loss: 76' a_break_is_a_loss
 case_of 'hold: stopped past its lease: 76' stopped_past_its_lease
 case_of 'hold: a nested one is refused' a_nested_one_is_refused
@@ -493,6 +563,8 @@ case_of '--pid: no such process, or a dead one' no_such_process
 case_of '--pid: lost while it lives' lost_while_it_lives
 case_of '--pid: it waits in the foreground' it_waits_in_the_foreground
 case_of '--pid: not written, or busy' unwritten_and_busy
+case_of 'a store that does not reply delays no signal' a_deaf_store_delays_no_signal
+case_of '--pid: it ends while the store does not reply' ends_before_the_grant
 
 # ---- the recipes ----
 

@@ -211,6 +211,12 @@ foreign() {
 }
 case_of 'a foreign, damaged or oversized file stays as it is; an empty one is used' foreign
 
+# last WORD…: the object of the outcome comes after the warning.
+last() {
+    leasehold --json "$1" --metrics-file "$work/missing/m" "${@:2}" >"$work/out" 2>&1 || true
+    cat "$work/out"
+    jq -es 'length == 2 and .[0].warning != null and .[1].outcome != null' "$work/out"
+}
 unusable() {
     ln -s "$file" "$work/link.prom"
     refuses "$work/link.prom" 'it is a symbolic link'
@@ -218,10 +224,17 @@ unusable() {
     refuses "$work/folder.prom" 'not a regular file'
     mkfifo "$work/fifo.prom"
     refuses "$work/fifo.prom" 'not a regular file'
-    refuses "$work/missing/m.prom" 'PATH.lock: No such file'
+    refuses "$work/missing/m.prom" 'lock file .*/missing/m.prom.lock: No such file'
     ends 0 leasehold --json run k --metrics-file "$work/m2.prom" -- true
     leasehold --json run k --metrics-file "$work/missing/m" -- true >"$work/out" 2>&1
     jq -es 'map(select(.warning != null)) | length == 1' "$work/out"
+    last run k -- sh -c 'exit 3'
+    last once id -- true
+    last once id -- true
+    last run k --store file:/no/such/x.log -- true
+    last acquire k --store file:/no/such/x.log
+    leasehold acquire held --ttl 1h >/dev/null
+    last run held -n -- true
     ! leasehold run k --metrics-file "" -- true
 }
 case_of 'a link, a folder, a pipe or a missing folder is one warning' unusable

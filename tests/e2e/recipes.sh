@@ -19,7 +19,7 @@ awk -v quote='```' '
     index($0, quote) == 1 && NF == 2 { file = $2; next }
     index($0, quote) == 1 { file = "" }
     file != "" { print >file }' "$page"
-sed -i "s|/usr/local/bin/|$work/|; s|=leasehold |=$work/bin/leasehold |; s|/srv/web|$work/srv|
+sed -i "s|PATH=/usr/local/bin:|PATH=$work/bin:|; s|/usr/local/bin/|$work/|; s|=leasehold |=$work/bin/leasehold |; s|/srv/web|$work/srv|
     s|redis://locks.example.net|$LEASEHOLD_STORE|" ./*.cron ./*.service ./*.timer post-receive
 chmod +x ./*.sh post-receive
 
@@ -47,21 +47,22 @@ verify() { # verify UNIT…: where systemd can
 
 crontab_runs_on_one_host() {
     local line environment i pids=()
-    environment=$(sed -n 's/^\(LEASEHOLD_STORE=.*\)/\1/p' report.cron)
+    mapfile -t environment < <(grep -E '^[A-Z_]+=' report.cron)
     line=$(sed -n 's/^0 3 \* \* \* report //p' report.cron)
-    [[ -n $environment && $line == 'leasehold run '* ]]
+    [[ ${#environment[@]} == 2 && $line == 'leasehold run '* ]]
+    as_cron() { env -i "$@" HOME="$HOME" "${environment[@]}" /bin/sh -c "$line"; }
     program report 'echo "by $LEASEHOLD_HOLDER"' 'sleep 0.3'
     for i in 1 2 3; do
-        env "$environment" LEASEHOLD_HOLDER="host$i" sh -c "$line" >"mail$i" 2>&1 &
+        as_cron LEASEHOLD_HOLDER="host$i" >"mail$i" 2>&1 &
         pids+=($!)
     done
     for i in "${pids[@]}"; do wait "$i" || (($? == 75)); done
     [[ $(cat mail?) == 'by host'? ]] # in one mail only
-    [[ $(status_of env "$environment" sh -c "$line" 2>&1) == 73 ]] # a late clock
+    [[ $(status_of as_cron 2>&1) == 73 ]] # a late clock
     leasehold clear report --quiet
     program report 'echo broken' 'exit 3'
-    [[ $(status_of sh -c "$line") == $'broken\n3' ]]
-    [[ $(status_of sh -c "$line") == $'broken\n3' ]]
+    [[ $(status_of as_cron) == $'broken\n3' ]]
+    [[ $(status_of as_cron) == $'broken\n3' ]]
 }
 
 timer_and_service() {

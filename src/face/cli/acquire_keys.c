@@ -5,9 +5,11 @@
  */
 #include "face/cli/cli.h"
 
+#include "face/cli/metrics_file.h"
 #include "face/cli/signals.h"
 #include "face/cli/waiting.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -242,6 +244,24 @@ int acquire_claim(struct context *context, const char *id, const struct lh_once_
     return status;
 }
 
+/* "busy: KEY is held by HOLDER; stdin was closed" */
+static void attempt_explain_cancel(struct acquire_attempt *attempt)
+{
+    struct lh_report *report = &attempt->report;
+    const char *cause = attempt->context->cancel_cause;
+    if (!attempt->cancelled || report->outcome != LH_BUSY)
+        return;
+    if (report->key[0] == '\0')
+        (void)snprintf(report->key, sizeof report->key, "%s", attempt_key(attempt));
+    if (report->holder[0] != '\0')
+        (void)snprintf(report->text, sizeof report->text, "busy: %.64s is held by %.64s; %s",
+                       report->key, report->holder, cause);
+    else
+        (void)snprintf(report->text, sizeof report->text, "busy: %.64s was not granted; %s",
+                       report->key, cause);
+    text_clean(report->text, strlen(report->text)); /* a name may be cut within a character */
+}
+
 int acquire_keys(struct context *context, const char *const *keys, size_t count,
                  const struct lh_acquire_options *options, struct lh_lease **out_lease)
 {
@@ -256,6 +276,9 @@ int acquire_keys(struct context *context, const char *const *keys, size_t count,
         status = attempt_run(&attempt);
     if (status != EXIT_DONE)
         return status;
+    attempt_explain_cancel(&attempt);
+    if (attempt.lease == NULL)
+        metrics_file_update(context); /* before the report */
     if (attempt.lease == NULL)
         return output_report(context, count == 1 ? keys[0] : NULL, &attempt.report);
     *out_lease = attempt.lease;

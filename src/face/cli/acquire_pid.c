@@ -44,9 +44,17 @@ static int acquire_pid_foreground(const struct context *context,
         return EXIT_SIGNAL + forwarded; /* it gave the keys back */
     if (granted)
         return EXIT_DONE;
-    if (WIFEXITED(status))
-        return WEXITSTATUS(status);
-    return output_error(context, LH_FAILED, "the background process was killed; nothing is held");
+    if (!WIFEXITED(status))
+        return output_error(context, LH_FAILED,
+                            "the background process was killed; nothing is held, or only until "
+                            "its lease ends");
+    status = WEXITSTATUS(status);
+    if (status != EXIT_DONE && status != BACKGROUND_LATE)
+        return status;
+    return output_error(context, LH_UNAVAILABLE,
+                        "process %lld ended before the store replied; nothing is held, or only "
+                        "until its lease ends",
+                        (long long)context->settings.pid);
 }
 
 /* ---- in the background ---- */
@@ -123,15 +131,16 @@ static int acquire_pid_background(struct context *context, struct background *ba
     if (error != 0)
         return output_error(context, LH_FAILED, "cannot start a thread: %s", strerror(-error));
     context->cancel_fd = background->target;
+    (void)snprintf(context->cancel_cause, sizeof context->cancel_cause, "process %lld has ended",
+                   (long long)context->settings.pid);
     int status = context_open_store_to_acquire(context);
     if (status != EXIT_DONE)
         return status;
     holder.context = context;
     holder.background = background;
-    signals_begin(&signals); /* from here on a signal gives the keys back first */
-    status = pid_acquire(&holder, &signals);
-    signals_end(&signals);
-    return status;
+    /* From here on a signal gives the keys back first, and a second one changes nothing. */
+    signals_begin(&signals);
+    return pid_acquire(&holder, &signals);
 }
 
 /* ---- the start ---- */

@@ -189,7 +189,8 @@ struct context {
     const char *effect;            /* of break or release, for JSON; otherwise NULL */
     bool interactive;              /* stderr is a terminal, without --quiet or --json */
     char awaited_key[LH_KEY_SIZE]; /* the key whose queue we are in */
-    int cancel_fd;                 /* leave the queue when it is readable; 0: none */
+    int cancel_fd;                 /* leave the queue when it is readable; 0: none … */
+    char cancel_cause[64];         /* … and what has happened then */
 };
 
 /* ---- commands.c ---- */
@@ -321,6 +322,8 @@ int output_plain_report(const struct context *context, const struct lh_report *r
 /* Prints to stderr, with --verbose only. */
 void output_detail(const struct context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Prints to stderr, as text or as an object with "warning". */
+void output_warning(const struct context *context, const char *message);
 /* With --verbose: the keys were released, and how long they were held. */
 void output_released(const struct context *context, const char *keys, int64_t held_ms);
 enum { LINE_SIZE = 16384 };

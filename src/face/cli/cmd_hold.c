@@ -43,6 +43,7 @@ static int hold_watch_input(struct context *context)
     if (end < 0)
         return output_error(context, LH_FAILED, "cannot read stdin: %s", strerror(-end));
     context->cancel_fd = end;
+    (void)snprintf(context->cancel_cause, sizeof context->cancel_cause, "stdin was closed");
     return EXIT_DONE;
 }
 
@@ -122,10 +123,10 @@ static int cmd_hold(struct context *context)
     if (status != EXIT_DONE)
         return status;
     hold.context = context;
-    signals_begin(&signals); /* from here on a signal gives the keys back first */
-    status = hold_keys(&hold, &signals);
-    signals_end(&signals);
-    return status;
+    /* From here on a signal gives the keys back first. No signals_end(): a second signal must not
+     * end the process before main() has closed the store. */
+    signals_begin(&signals);
+    return hold_keys(&hold, &signals);
 }
 
 static const struct option option_until_signal = {

@@ -58,6 +58,7 @@ static int report_late(struct context *context, const struct foreground *foregro
     int64_t over_ms = foreground->killed_ms - atomic_load(&foreground->channel.page->lease_ends_ms);
     char ago[DURATION_SHOWN];
     metrics_file_count(/* granted= */ true, LH_LOST);
+    metrics_file_update(context);
     if (over_ms < 0)
         return output_error(context, LH_LOST,
                             "lost: the supervisor did not end the command in time; the command was "
@@ -174,7 +175,7 @@ static void run_report(const struct run_state *run, const struct lh_report *rele
 static int run_finish(struct run_state *run, int status)
 {
     struct lh_report report = LH_REPORT_INIT;
-    const struct context *context = run->context;
+    struct context *context = run->context;
     if (status == 0 || context->settings.cooldown_on == COOLDOWN_ON_ANY)
         (void)lh_release(&run->lease, &report);
     else
@@ -183,6 +184,7 @@ static int run_finish(struct run_state *run, int status)
         output_released(context, run->keys, supervisor_now_ms() - run->began_ms);
     if (report.outcome != LH_OK && !run->lost && !context->settings.json)
         fprintf(stderr, "%s\n", report.text);
+    metrics_file_update(context); /* the object is the last line on stderr */
     if (context->settings.json || context->settings.status_file != NULL)
         run_report(run, &report, status);
     return status;

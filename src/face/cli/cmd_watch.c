@@ -137,6 +137,14 @@ static void watch_on_change(void *user, const struct lh_view *view, const struct
     output_change(watch, view);
 }
 
+static void watch_warn_full(const struct context *context)
+{
+    char message[LH_TEXT_SIZE];
+    (void)snprintf(message, sizeof message, "more than %d leases: the end of some is not shown",
+                   WATCH_ENDS_MAX);
+    output_warning(context, message);
+}
+
 static void watch_until_signal(struct context *context, struct watch_output *watch)
 {
     struct signals signals;
@@ -144,8 +152,7 @@ static void watch_until_signal(struct context *context, struct watch_output *wat
     signals_begin(&signals);
     while (!watch->ended && signals_caught() == 0 && !ferror(stdout)) {
         if (watch->ends.full && !told)
-            (void)fprintf(stderr, "leasehold: more than %d leases: the end of some is not shown\n",
-                          WATCH_ENDS_MAX);
+            watch_warn_full(context);
         told = watch->ends.full;
         signals_wait(&signals, context->client, watch_ends_pause_ms(&watch->ends));
         (void)lh_step(context->client);

@@ -6,7 +6,6 @@
  */
 #include "face/cli/metrics_file.h"
 
-#include "wire/json_text.h"
 #include "wire/metrics.h"
 
 #include <errno.h>
@@ -74,6 +73,22 @@ static bool refuse(struct text *why, const char *what, const char *detail)
     return false;
 }
 
+/* The same about another file than that of the metrics. */
+static bool refuse_file(struct text *why, const char *what, const char *path, const char *detail)
+{
+    (void)refuse(why, what, path);
+    text_add(why, detail);
+    return false;
+}
+
+/* The same with the text of errno. */
+static bool refuse_open(struct text *why, const char *what, const char *path)
+{
+    (void)refuse_file(why, what, path, ": ");
+    text_add(why, strerror(errno));
+    return false;
+}
+
 static bool path_with(const char *path, const char *suffix, char out[PATH_SIZE], struct text *why)
 {
     int length = snprintf(out, PATH_SIZE, "%s%s", path, suffix);
@@ -125,7 +140,7 @@ static int lock_file(const char *metrics_path, struct text *why)
     while (true) {
         int file = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, FILE_MODE);
         if (file < 0) {
-            (void)refuse(why, "cannot open its lock file PATH.lock: ", strerror(errno));
+            (void)refuse_open(why, "cannot open its lock file ", path);
             return -1;
         }
         lock_allow_others(file);
@@ -134,7 +149,8 @@ static int lock_file(const char *metrics_path, struct text *why)
             return file;
         (void)close(file);
         if (!locked) {
-            (void)refuse(why, "another process holds its lock file PATH.lock; is it stopped?", "");
+            (void)refuse_file(why, "another process holds its lock file ", path,
+                              "; is it stopped?");
             return -1;
         }
     }
@@ -214,7 +230,7 @@ static bool replace_file(const char *path, const struct metrics *sum, mode_t mod
     (void)unlink(temporary); /* left by a killed process */
     int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
     if (file < 0)
-        return refuse(why, "cannot create PATH.new: ", strerror(errno));
+        return refuse_open(why, "cannot create ", temporary);
     bool good = fchmod(file, mode) == 0 && write_bytes(file, text.length);
     int error = errno;
     if (close(file) != 0 && good) {
@@ -242,23 +258,14 @@ static bool add_to_file(const char *path, struct text *why)
 
 static void warn(const struct context *context, const char *path, const char *why)
 {
-    char message[LINE_SIZE / 2], line[LINE_SIZE];
+    char message[LINE_SIZE / 2];
     struct text text;
     text_init(&text, message, sizeof message);
     text_add(&text, "the metrics were not added to ");
     text_add(&text, path);
     text_add(&text, ": ");
     text_add(&text, why);
-    text_init(&text, line, sizeof line);
-    if (context->settings.json) {
-        json_begin(&text);
-        json_add_string(&text, "warning", message);
-        json_end(&text);
-    } else {
-        text_add(&text, "leasehold: warning: ");
-        text_add(&text, message);
-    }
-    output_line(&text, stderr);
+    output_warning(context, message);
 }
 
 /* The configuration file sets the path for all commands; only some of them count. */
@@ -272,11 +279,13 @@ static bool takes_metrics_file(const struct command *command)
 
 void metrics_file_update(struct context *context)
 {
+    static bool is_updated;
     const char *path = context->settings.metrics_file;
-    char message[LH_TEXT_SIZE];
+    char message[PATH_SIZE + LH_TEXT_SIZE];
     struct text why;
-    if (path == NULL || !takes_metrics_file(context->command))
+    if (path == NULL || is_updated || !takes_metrics_file(context->command))
         return;
+    is_updated = true;
     if (context->client != NULL)
         add_client(context->client);
     text_init(&why, message, sizeof message);

@@ -16,7 +16,8 @@ void metrics_file_count(bool granted, enum lh_outcome outcome);
 void metrics_file_add_workloads(struct lh_workloads *workloads);
 
 /* Adds everything to the file, if --metrics-file is given and there is anything. Waits at most 2 s
- * for other processes. A failure is one warning on stderr. */
+ * for other processes. A failure is one warning on stderr. A further call does nothing: main() ends
+ * with one, and a command calls it before a report that must be the last line on stderr. */
 void metrics_file_update(struct context *context);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "face/cli/ids.h"
 
+#include "face/cli/metrics_file.h"
 #include "face/cli/run_command.h"
 #include "wire/duration.h"
 #include "wire/json_text.h"
@@ -85,6 +86,7 @@ static int once_run_acquire(struct run_state *run)
         acquire_claim(context, once_run_id(context), &options, &run->lease, &once, &report);
     if (status != EXIT_DONE || run->lease != NULL)
         return status;
+    metrics_file_update(context); /* before the report */
     if (report.outcome == LH_DONE)
         return report_stored(context, &once, &report);
     return output_report(context, once_run_id(context), &report);
@@ -136,7 +138,7 @@ static void check_output(const struct tee *tee, struct lh_report *report)
 
 static int once_run_finish(struct run_state *run, int status)
 {
-    const struct context *context = run->context;
+    struct context *context = run->context;
     bool failed = status != 0, over = tee_is_done(&run->tee);
     bool kept = !failed || (context->settings.keep_failures &&
                             (run->timed_out || !was_interrupted(&run->supervisor->child)));
@@ -161,6 +163,7 @@ static int once_run_finish(struct run_state *run, int status)
         check_output(&run->tee, &report);
     if (report.outcome == LH_OK)
         output_released(context, run->keys, supervisor_now_ms() - run->began_ms);
+    metrics_file_update(context); /* the object is the last line on stderr */
     if (context->settings.json)
         once_run_report(run, &report, state, &done);
     else if (report.outcome != LH_OK && !run->lost_running)

@@ -300,11 +300,22 @@ static void context_warn_events(struct context *context)
     (void)lh_diagnose(context->url, &options, context_on_finding, context, /* report= */ NULL);
 }
 
-int context_open_store(struct context *context)
+/* Before the report, which is the last line on stderr. */
+static void count_failed_open(struct context *context, int status)
+{
+    if (status != EXIT_UNAVAILABLE && status != EXIT_DENIED)
+        return;
+    metrics_file_count(/* granted= */ false, LH_UNAVAILABLE);
+    metrics_file_update(context);
+}
+
+static int open_store(struct context *context, bool to_acquire)
 {
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     struct lh_report report = LH_REPORT_INIT;
     int status = context_prepare_store(context);
+    if (status != EXIT_DONE && to_acquire)
+        count_failed_open(context, status);
     if (status != EXIT_DONE)
         return status;
     options.own_loop = true;
@@ -317,18 +328,23 @@ int context_open_store(struct context *context)
     output_detail(context, "store %s", context->shown);
     if (context->settings.config != NULL)
         output_detail(context, "config %s", context->settings.config);
-    if (lh_open(context->url, &options, &context->client, &report) != LH_OK)
+    if (lh_open(context->url, &options, &context->client, &report) != LH_OK) {
+        if (to_acquire)
+            count_failed_open(context, outcome_exit_status(report.outcome));
         return output_report(context, NULL, &report);
+    }
     output_detail(context, "%s", report.text);
     if (settings->verbose)
         context_warn_events(context);
     return EXIT_DONE;
 }
 
+int context_open_store(struct context *context)
+{
+    return open_store(context, /* to_acquire= */ false);
+}
+
 int context_open_store_to_acquire(struct context *context)
 {
-    int status = context_open_store(context);
-    if (status == EXIT_UNAVAILABLE || status == EXIT_DENIED)
-        metrics_file_count(/* granted= */ false, LH_UNAVAILABLE);
-    return status;
+    return open_store(context, /* to_acquire= */ true);
 }

@@ -236,6 +236,22 @@ void output_detail(const struct context *context, const char *format, ...)
     output_line(&text, stderr);
 }
 
+void output_warning(const struct context *context, const char *message)
+{
+    char line[LINE_SIZE];
+    struct text text;
+    text_init(&text, line, sizeof line);
+    if (context->settings.json) {
+        json_begin(&text);
+        json_add_string(&text, "warning", message);
+        json_end(&text);
+    } else {
+        text_add(&text, "leasehold: warning: ");
+        text_add(&text, message);
+    }
+    output_line(&text, stderr);
+}
+
 void output_released(const struct context *context, const char *keys, int64_t held_ms)
 {
     output_detail(context, "released %s after %lld ms", keys, (long long)held_ms);

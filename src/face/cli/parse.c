@@ -19,13 +19,16 @@ enum { NAMES_MAX = 64, PATH_SIZE = 4096 };
 struct flag {
     const struct option *option;
     const char *value; /* NULL: none */
-    char spelled;      /* the letter that was used; 0: the name */
+    char letter;       /* that was used; 0: the name … */
+    const char *name;  /* … or alias, without dashes … */
+    size_t length;     /* … of this length */
 };
 
 struct parse {
     struct context *context;
     char **argv;
     int argc, at;
+    int command; /* the index of its name */
     struct flag *flags;
     size_t flag_count;
 };
@@ -66,22 +69,42 @@ static const struct option *find_option(const struct context *context, const cha
     return found;
 }
 
-static size_t add_names(const struct option *const *options, const char **names, size_t count)
+/* The long names that a command takes, without dashes. */
+struct names {
+    const char *at[NAMES_MAX];
+    char aliases[NAMES_MAX][ALIAS_SIZE];
+    size_t count, alias_count;
+};
+
+static void add_aliases(const struct option *option, struct names *out)
 {
-    for (; options != NULL && *options != NULL && count < NAMES_MAX; options++)
-        names[count++] = (*options)->name;
-    return count;
+    const char *at = option->aliases;
+    while (out->count < NAMES_MAX && option_next_alias(&at, out->aliases[out->alias_count])) {
+        const char *alias = out->aliases[out->alias_count];
+        if (strncmp(alias, "--", 2) != 0)
+            continue;
+        out->at[out->count++] = alias + 2;
+        out->alias_count++;
+    }
+}
+
+static void add_names(const struct option *const *options, struct names *out)
+{
+    for (; options != NULL && *options != NULL && out->count < NAMES_MAX; options++) {
+        out->at[out->count++] = (*options)->name;
+        add_aliases(*options, out);
+    }
 }
 
 static int refuse_flag(const struct context *context, const char *name, size_t length)
 {
     const struct command *command = context->command;
-    const char *names[NAMES_MAX];
+    static struct names names;
     char arg[NEAREST_WORD_MAX + 1], hint[NEAREST_WORD_MAX + 64];
-    size_t count = add_names(global_options, names, 0);
+    add_names(global_options, &names);
     (void)snprintf(arg, sizeof arg, "%.*s", (int)length, name);
-    count = add_names(command != NULL ? command->options : NULL, names, count);
-    const char *near = nearest_match(arg, names, count);
+    add_names(command != NULL ? command->options : NULL, &names);
+    const char *near = nearest_match(arg, names.at, names.count);
     if (near != NULL)
         (void)snprintf(hint, sizeof hint, "the closest is '--%s'", near);
     else
@@ -112,15 +135,25 @@ static int refuse_program(const struct parse *parse)
                        parse->context->command->name, line);
 }
 
+/* `hold KEY -- CMD`: the words of CMD are no keys. A "--" before all keys is allowed. */
+static int refuse_program_of_hold(const struct parse *parse)
+{
+    char line[LH_TEXT_SIZE - 64];
+    struct text text;
+    text_init(&text, line, sizeof line);
+    suggest_run(parse->argc, parse->argv, parse->command, &text);
+    return usage_error(parse->context, "%s runs no command; write: %s",
+                       parse->context->command->name, line);
+}
+
 /* ---- reading the command line ---- */
 
-static void add_flag(struct parse *parse, const struct option *option, const char *value,
-                     char spelled)
+static void add_flag(struct parse *parse, const struct flag *flag)
 {
-    if (option == &option_help)
+    if (flag->option == &option_help)
         parse->context->settings.help = true; /* at once: other arguments may be invalid */
     else
-        parse->flags[parse->flag_count++] = (struct flag){option, value, spelled};
+        parse->flags[parse->flag_count++] = *flag;
 }
 
 static int parse_long_option(struct parse *parse, const char *arg)
@@ -136,14 +169,14 @@ static int parse_long_option(struct parse *parse, const char *arg)
     if (option == NULL)
         return refuse_flag(parse->context, name, length);
     if (!option_takes_value(option) && value != NULL)
-        return usage_error(parse->context, "--%s takes no value", option->name);
+        return usage_error(parse->context, "--%.*s takes no value", (int)length, name);
     if (option_takes_value(option) && value == NULL) {
         if (parse->at == parse->argc)
-            return usage_error(parse->context, "--%s needs a value: --%s %s", option->name,
-                               option->name, option->value);
+            return usage_error(parse->context, "--%s needs a value: --%s %s", name, name,
+                               option->value);
         value = parse->argv[parse->at++];
     }
-    add_flag(parse, option, value, 0);
+    add_flag(parse, &(struct flag){option, value, 0, name, length});
     return EXIT_DONE;
 }
 
@@ -158,14 +191,16 @@ static int parse_short_options(struct parse *parse, const char *arg)
                 arg, parse->context->command != NULL ? " " : "",
                 parse->context->command != NULL ? parse->context->command->name : "");
         if (!option_takes_value(option)) {
-            add_flag(parse, option, NULL, *letter);
+            add_flag(parse, &(struct flag){option, NULL, *letter, NULL, 0});
             continue;
         }
         const char *value = letter[1] != '\0' ? letter + 1 : NULL;
         if (value == NULL && parse->at == parse->argc)
             return usage_error(parse->context, "-%c needs a value: -%c %s", *letter, *letter,
                                option->value);
-        add_flag(parse, option, value != NULL ? value : parse->argv[parse->at++], *letter);
+        if (value == NULL)
+            value = parse->argv[parse->at++];
+        add_flag(parse, &(struct flag){option, value, *letter, NULL, 0});
         return EXIT_DONE;
     }
     return EXIT_DONE;
@@ -179,34 +214,42 @@ static int parse_argument(struct parse *parse, const char *arg)
     if (arg[0] == '-' && arg[1] != '\0')
         return parse_short_options(parse, arg);
     if (context->command != NULL) {
-        if (suggest_wants_separator(context, parse->argc, parse->argv))
+        if (suggest_wants_separator(context, parse->argc, parse->argv, parse->at - 1))
             return refuse_program(parse);
         context->args[context->arg_count++] = arg;
         return EXIT_DONE;
     }
     context->command = command_find(arg);
+    parse->command = parse->at - 1;
     return context->command != NULL ? EXIT_DONE : refuse_command(context, arg);
+}
+
+/* After "--", which precedes a program or arguments that begin with "-". */
+static int parse_rest(struct parse *parse)
+{
+    struct context *context = parse->context;
+    const struct command *command = context->command;
+    if (command != NULL && command->takes_program) {
+        context->program = parse->argv + parse->at;
+        parse->at = parse->argc;
+        return EXIT_DONE;
+    }
+    bool acquires = command == &command_hold || command == &command_acquire;
+    if (acquires && context->arg_count > 0 && parse->at < parse->argc && !context->settings.help)
+        return refuse_program_of_hold(parse);
+    while (command != NULL && parse->at < parse->argc)
+        context->args[context->arg_count++] = parse->argv[parse->at++];
+    return EXIT_DONE;
 }
 
 static int parse_arguments(struct parse *parse)
 {
-    struct context *context = parse->context;
-    while (parse->at < parse->argc) {
+    int status = EXIT_DONE;
+    while (status == EXIT_DONE && parse->at < parse->argc) {
         const char *arg = parse->argv[parse->at++];
-        bool ends = strcmp(arg, "--") == 0;
-        int status = ends ? EXIT_DONE : parse_argument(parse, arg);
-        if (status != EXIT_DONE)
-            return status;
-        if (!ends)
-            continue;
-        if (context->command != NULL && context->command->takes_program) {
-            context->program = parse->argv + parse->at;
-            return EXIT_DONE;
-        }
-        while (context->command != NULL && parse->at < parse->argc)
-            context->args[context->arg_count++] = parse->argv[parse->at++];
+        status = strcmp(arg, "--") == 0 ? parse_rest(parse) : parse_argument(parse, arg);
     }
-    return EXIT_DONE;
+    return status;
 }
 
 static int check_arg_count(const struct context *context)
@@ -270,9 +313,9 @@ static int apply_flags(struct parse *parse)
         const struct flag *flag = &parse->flags[i];
         if (option_set(flag->option, flag->value, &parse->context->settings, &why))
             continue;
-        if (flag->spelled != 0)
-            return usage_error(parse->context, "-%c: %s", flag->spelled, message);
-        return usage_error(parse->context, "--%s: %s", flag->option->name, message);
+        if (flag->letter != 0)
+            return usage_error(parse->context, "-%c: %s", flag->letter, message);
+        return usage_error(parse->context, "--%.*s: %s", (int)flag->length, flag->name, message);
     }
     return EXIT_DONE;
 }

@@ -119,17 +119,33 @@ static bool replaces_program(const struct command *command, const char *arg)
     return false;
 }
 
-bool suggest_wants_separator(const struct context *context, int argc, char *const *argv)
+/* True for `sh`, `/usr/bin/python3` and the like, whose -c is not ours. */
+static bool is_interpreter(const char *arg)
+{
+    static const char *const names[] = {"sh", "bash", "dash", "zsh", "ksh", "perl", "ruby", "node"};
+    const char *slash = strrchr(arg, '/'), *name = slash != NULL ? slash + 1 : arg;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    }
+    return strncmp(name, "python", strlen("python")) == 0;
+}
+
+bool suggest_wants_separator(const struct context *context, int argc, char *const *argv, int at)
 {
     const struct command *command = context->command;
-    if (!command->takes_program || context->arg_count == 0 ||
-        context->arg_count != command->min_args || context->settings.help)
+    int replaced_at = 0;
+    if (!command->takes_program || context->arg_count == 0 || context->settings.help)
         return false;
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--") == 0 || replaces_program(command, argv[i]))
+        if (strcmp(argv[i], "--") == 0)
             return false;
+        if (replaces_program(command, argv[i]))
+            replaced_at = i;
     }
-    return !is_step(command, context->args[0]);
+    bool wants = replaced_at == 0 ? context->arg_count == command->min_args
+                                  : replaced_at > at && is_interpreter(argv[at]);
+    return wants && !is_step(command, context->args[0]);
 }
 
 void suggest_add_quoted(struct text *out, const char *arg)
@@ -168,20 +184,46 @@ static void add_argument(struct text *out, const char *arg)
     suggest_add_quoted(out, buffer);
 }
 
-void suggest_separator(int argc, char *const *argv, int before, struct text *out)
+/* False, after adding " ...", if there is no room for the whole argument and those after it. */
+static bool add_whole_argument(struct text *out, const char *before, const char *arg)
 {
     static const char more[] = " ...";
+    size_t length = out->length;
+    text_add(out, before);
+    add_argument(out, arg);
+    if (!out->cut && out->size - out->length > sizeof more)
+        return true;
+    out->length = length;
+    out->cut = false;
+    text_add(out, more);
+    return false;
+}
+
+void suggest_separator(int argc, char *const *argv, int before, struct text *out)
+{
+    text_add(out, "leasehold");
+    for (int i = 1; i < argc && add_whole_argument(out, i == before ? " --" : "", argv[i]); i++) {
+    }
+}
+
+/* The number of arguments of an option that `run` does not have. */
+static int not_for_run(const char *arg)
+{
+    if (strcmp(arg, "--pid") == 0)
+        return 2;
+    return strcmp(arg, "--until-signal") == 0 || strncmp(arg, "--pid=", strlen("--pid=")) == 0;
+}
+
+void suggest_run(int argc, char *const *argv, int command, struct text *out)
+{
+    bool is_ours = true; /* until "--" */
     text_add(out, "leasehold");
     for (int i = 1; i < argc; i++) {
-        size_t length = out->length;
-        if (i == before)
-            text_add(out, " --");
-        add_argument(out, argv[i]);
-        if (!out->cut && out->size - out->length > sizeof more)
-            continue;
-        out->length = length; /* only whole arguments */
-        out->cut = false;
-        text_add(out, more);
-        return;
+        int skipped = is_ours ? not_for_run(argv[i]) : 0;
+        is_ours = is_ours && strcmp(argv[i], "--") != 0;
+        if (skipped > 0)
+            i += skipped - 1;
+        else if (!add_whole_argument(out, "", i == command ? "run" : argv[i]))
+            return;
     }
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See waiting.h. For a terminal it queries the key once, then watches it; durations are updated
- * here without further queries. The line is rewritten in place and cleared at the end. For a log it
- * queries the key before each line.
+ * See waiting.h. For a terminal it queries the key, watches it once the store has replied, and
+ * queries it again for what changed in between; durations are updated here without further queries.
+ * The line is rewritten in place and cleared at the end. For a log it queries the key before each
+ * line. It never waits for a reply, since the caller must see signals and the end of --wait.
  */
 #include "face/cli/waiting.h"
 
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 enum { LINE_FIRST_MS = 300, LINE_EVERY_MS = 1000, LOG_FIRST_MS = 1000, LOG_EVERY_MS = 60000 };
+enum { REPLY_MS = 1000 }; /* after this the store is said not to reply */
 /* A name is not shortened below this, as long as something else can give way. */
 enum { KEY_COLUMNS_FULL = 16, KEY_COLUMNS = 12, NAME_COLUMNS = 4, TEXT_SIZE = 1024 };
 
@@ -65,19 +67,73 @@ static void waiting_on_change(void *user, const struct lh_view *view,
         waiting_set_view(user, view);
 }
 
-/* Switches to the next of several keys. */
-static void waiting_watch_key(struct waiting *waiting, const char *key)
+/* ---- the query ---- */
+
+static void show_log(struct waiting *waiting);
+
+/* There is no way to cancel a query: its reply may come after the end of the wait. */
+static struct query {
+    struct waiting *waiting; /* NULL: nobody waits for the reply any more */
+    int64_t began_ms;        /* 0: none is in flight */
+} query;
+
+static bool query_on_view(void *user, const struct lh_view *view)
 {
-    struct lh_view view = LH_VIEW_INIT;
+    (void)user;
+    if (query.waiting != NULL)
+        waiting_set_view(query.waiting, view);
+    return true;
+}
+
+static void query_on_done(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct waiting *waiting = query.waiting;
+    (void)user;
+    (void)lease;
+    query = (struct query){.waiting = NULL};
+    if (waiting == NULL)
+        return;
+    waiting->does_not_reply = report->outcome != LH_OK;
+    waiting->next_at_ms = waiting_now_ms(); /* a line on a terminal is rewritten at once */
+    if (waiting->mode == WAITING_LOG)
+        show_log(waiting);
+}
+
+static void query_start(struct waiting *waiting)
+{
+    bool in_flight = query.began_ms != 0;
+    query.waiting = waiting;
+    if (in_flight)
+        return;
+    query.began_ms = waiting_now_ms();
+    if (lh_status_details_start(waiting->context->client, waiting->key, query_on_view,
+                                query_on_done, NULL, NULL) != LH_OK)
+        query = (struct query){.waiting = NULL};
+}
+
+static bool query_is_late(void)
+{
+    return query.began_ms != 0 && waiting_now_ms() - query.began_ms >= REPLY_MS;
+}
+
+/* Switches to the next of several keys. */
+static void waiting_set_key(struct waiting *waiting, const char *key)
+{
     if (waiting->watcher != NULL)
         (void)lh_unwatch(&waiting->watcher, NULL);
     (void)snprintf(waiting->key, sizeof waiting->key, "%s", key);
     waiting->received_at_ms = 0;
-    if (lh_watch(waiting->context->client, key, waiting_on_change, waiting, &waiting->watcher,
-                 NULL) != LH_OK)
+    waiting->does_not_reply = false;
+    query_start(waiting);
+}
+
+static void waiting_watch_key(struct waiting *waiting)
+{
+    if (lh_watch(waiting->context->client, waiting->key, waiting_on_change, waiting,
+                 &waiting->watcher, NULL) != LH_OK)
         waiting->watcher = NULL;
-    if (lh_status(waiting->context->client, key, &view, NULL) == LH_OK)
-        waiting_set_view(waiting, &view);
+    if (waiting->watcher != NULL)
+        query_start(waiting);
 }
 
 /* ---- text ---- */
@@ -86,6 +142,7 @@ static void waiting_watch_key(struct waiting *waiting, const char *key)
 struct waiting_text {
     struct lh_view view;
     int64_t passed_ms;
+    bool does_not_reply;
     char key[TEXT_SIZE], holder[TEXT_SIZE];
 };
 
@@ -130,6 +187,7 @@ static void describe_line(const struct waiting_text *shown, bool compact, struct
         add_held(shown, compact, out);
     }
     add_position(view, compact, out);
+    text_add(out, shown->does_not_reply ? ": the store does not reply" : "");
 }
 
 /* Shortens a name by at most `excess` columns, but not below `least`. The rest of the excess. */
@@ -176,7 +234,9 @@ static void waiting_copy(const struct waiting *waiting, int64_t at_ms, struct wa
     (void)snprintf(out->holder, sizeof out->holder, "%s", waiting->view.holder);
     text_clean(out->key, strlen(out->key));
     text_clean(out->holder, strlen(out->holder));
-    if (waiting->received_at_ms == 0) /* the store has not answered: only the key is known */
+    out->does_not_reply = waiting->does_not_reply || query_is_late();
+    /* Only the key is known, or what is known may be old. */
+    if (waiting->received_at_ms == 0 || out->does_not_reply)
         out->view = (struct lh_view)LH_VIEW_INIT;
 }
 
@@ -195,7 +255,9 @@ static void show_line(struct waiting *waiting, const char *key, int64_t at_ms)
     char line[4 * TEXT_SIZE];
     struct text text;
     if (strcmp(waiting->key, key) != 0)
-        waiting_watch_key(waiting, key);
+        waiting_set_key(waiting, key);
+    else if (waiting->received_at_ms != 0 && waiting->watcher == NULL && query.began_ms == 0)
+        waiting_watch_key(waiting);
     text_init(&text, line, sizeof line);
     waiting_copy(waiting, at_ms, &shown);
     fit_line(&shown, columns_of_terminal(STDERR_FILENO) - 1, &text);
@@ -204,17 +266,13 @@ static void show_line(struct waiting *waiting, const char *key, int64_t at_ms)
 }
 
 /* "waiting: KEY is held by HOLDER for 12s (lease ends in 18s); position 1 of 3" */
-static void show_log(struct waiting *waiting, const char *key)
+static void show_log(struct waiting *waiting)
 {
     static struct waiting_text shown;
     char line[4 * TEXT_SIZE];
     struct text text;
-    struct lh_view view = LH_VIEW_INIT;
-    waiting->received_at_ms = 0;
-    (void)snprintf(waiting->key, sizeof waiting->key, "%s", key);
-    if (lh_status(waiting->context->client, key, &view, NULL) == LH_OK)
-        waiting_set_view(waiting, &view);
-    if (waiting->received_at_ms != 0 && view.position == 0)
+    waiting->next_at_ms = waiting_now_ms() + LOG_EVERY_MS;
+    if (waiting->received_at_ms != 0 && waiting->view.position == 0)
         return; /* it was granted or refused meanwhile */
     waiting_copy(waiting, waiting->received_at_ms, &shown);
     text_init(&text, line, sizeof line);
@@ -225,21 +283,39 @@ static void show_log(struct waiting *waiting, const char *key)
         add_held(&shown, /* compact= */ false, &text);
     }
     add_position(&shown.view, /* compact= */ false, &text);
+    text_add(&text, shown.does_not_reply ? ": the store does not reply" : "");
     output_line(&text, stderr);
+}
+
+/* The reply to the query writes the line; without one the next call does. */
+static void advance_log(struct waiting *waiting, const char *key)
+{
+    if (query.began_ms != 0 && query.waiting == waiting) {
+        query.waiting = NULL;
+        waiting->does_not_reply = true;
+        show_log(waiting);
+        return;
+    }
+    (void)snprintf(waiting->key, sizeof waiting->key, "%s", key);
+    waiting->received_at_ms = 0;
+    waiting->does_not_reply = false;
+    waiting->next_at_ms = waiting_now_ms() + REPLY_MS;
+    query_start(waiting);
 }
 
 void waiting_show(struct waiting *waiting, const char *key, int64_t at_ms)
 {
-    if (waiting->mode == WAITING_LINE)
-        show_line(waiting, key, at_ms);
-    else if (waiting->mode == WAITING_LOG)
-        show_log(waiting, key);
-    waiting->next_at_ms =
-        waiting_now_ms() + (waiting->mode == WAITING_LINE ? LINE_EVERY_MS : LOG_EVERY_MS);
+    if (waiting->mode == WAITING_LOG)
+        advance_log(waiting, key);
+    if (waiting->mode != WAITING_LINE)
+        return;
+    waiting->next_at_ms = waiting_now_ms() + LINE_EVERY_MS;
+    show_line(waiting, key, at_ms);
 }
 
 void waiting_end(struct waiting *waiting)
 {
+    query.waiting = NULL;
     if (waiting->watcher != NULL)
         (void)lh_unwatch(&waiting->watcher, NULL);
     if (waiting->shown)

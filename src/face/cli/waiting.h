@@ -17,6 +17,7 @@ struct waiting {
     char key[LH_KEY_SIZE];
     struct lh_view view;    /* as last received … */
     int64_t received_at_ms; /* … and when; 0: not yet */
+    bool does_not_reply;    /* the store, to the last query */
     struct lh_watcher *watcher;
 };
 

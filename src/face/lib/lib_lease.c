@@ -216,7 +216,8 @@ static void lease_ended(struct lh_lease *lease, enum outcome outcome)
     if (request == NULL) { /* released by lh_close() */
         lease_emit_released(lease, (enum lh_outcome)outcome);
     } else {
-        if (request->cancelled && (outcome == OUTCOME_OK || outcome == OUTCOME_BUSY))
+        bool names_key = request->report.outcome == LH_BUSY && request->report.key[0] != '\0';
+        if (request->cancelled && !names_key && (outcome == OUTCOME_OK || outcome == OUTCOME_BUSY))
             (void)report_set(&request->report, LH_BUSY, "busy: the caller gave up");
         else if (outcome == OUTCOME_OK)
             (void)report_ok(&request->report, "ok: released");
