@@ -40,10 +40,12 @@ struct lh_holder {
     const struct lh_meta *meta; /* until the next call for this view */
     size_t meta_count;
     char name[LH_HOLDER_SIZE];
+    bool foreign; /* another program's lock: token and since_ms mean nothing, and it cannot be
+                     released or broken here */
 };
-#define LH_HOLDER_INIT                                                                    \
-    {                                                                                     \
-        sizeof(struct lh_holder), 0, -1, -1, -1, -1, -1, false, false, false, NULL, 0, "" \
+#define LH_HOLDER_INIT                                                                           \
+    {                                                                                            \
+        sizeof(struct lh_holder), 0, -1, -1, -1, -1, -1, false, false, false, NULL, 0, "", false \
     }
 
 struct lh_waiter {

@@ -3,7 +3,23 @@
 #include "store/translate.h"
 
 #include "base/check.h"
+#include "base/text.h"
 #include "wire/record_codec.h"
+
+#include <string.h>
+
+/* A request id of a user may begin likewise, so the session must match, too. */
+bool is_foreign_grant(const struct grant *grant)
+{
+    char request[REQUEST_MAX + 1];
+    struct text text;
+    if (strncmp(grant->request, FOREIGN_LEASE, sizeof FOREIGN_LEASE - 1) == 0)
+        return grant->session == FOREIGN_LEASE_SESSION;
+    text_init(&text, request, sizeof request);
+    text_add(&text, FOREIGN_REQUEST);
+    text_add_hex(&text, grant->session + grant->n);
+    return strcmp(grant->request, request) == 0;
+}
 
 static void summarize_hold(struct store_summary *out, const struct stamp *since, int64_t length_ms,
                            const char *by)

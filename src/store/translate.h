@@ -8,6 +8,15 @@
 
 #include "store/store.h"
 
+/* These begin the request ids of grants that stand for locks of other programs: in Redis, with the
+ * session and slot behind it, and in Kubernetes, with the UID of the Lease. */
+#define FOREIGN_REQUEST "stranger "
+#define FOREIGN_LEASE   "lease-"
+enum { FOREIGN_LEASE_SESSION = 1 }; /* no process has this session */
+
+/* True if the driver made this grant from another program's lock. */
+bool is_foreign_grant(const struct grant *grant);
+
 /* What drivers need to know of a record that `session` writes. Its strings are the record's. */
 void summarize_record(const struct record *record, uint64_t session, struct store_summary *out);
 

@@ -182,6 +182,7 @@ rows=$(cat <<'ROWS'
 64  | usage    | has 513 bytes; the maximum is 512$           | release "$long" --token 5
 64  | usage    | the key 'k' is named twice$                  | acquire k k
 64 | usage | at most 16 arguments, but got 'q' too$     | acquire a b c d e f g h i j k l m n o p q
+64  | usage    | why takes at most 1 argument, but got 'b' too$ | why a b
 64  | usage    | version takes no argument, but got 'now'$    | version now
 64  | usage    | renew needs the token                        | renew k
 64  | usage    | --token: '0' is not a token                  | renew k --token 0

@@ -71,7 +71,9 @@ held_by_a_run() {
     [[ $(field nightly '.queue[0].holder') == ben && $(field nightly '.waiters') == 1 ]]
     kill -STOP "$command"
     until grep -q '^State:.T' "/proc/$command/status"; do sleep 0.02; done
-    explains nightly "^          $command +\(stopped\) sleep 600$" '^alive     yes, but stopped' \
+    explains nightly "^          $command +\(stopped\) sleep 600$" \
+        '^alive     yes, but stopped, as marked above; another process of it renews' \
+        '^ends      in [0-9]+s, unless the holder renews it' 'No risk: the work goes on' \
         "^    kill -CONT $command$"
     eval "$(command_of nightly continue)"
     fails command_of nightly continue
@@ -85,6 +87,45 @@ held_by_a_run() {
     wait "$run" || true
     explains nightly '^free: nightly$' '^waiting   nobody$' '^changed   .*: free$' \
         '^Nothing blocks the key: the next caller gets it\.$'
+}
+
+# Only a process that renews keeps the lease: of a run, the supervisor.
+stop() { # stop PID…
+    local pid
+    kill -STOP "$@"
+    for pid; do until grep -q '^State:.T' "/proc/$pid/status"; do sleep 0.02; done; done
+}
+stopped_holder_does_not_renew() {
+    local hold run supervisor
+    leasehold hold steps --ttl 1h --until-signal >out &
+    hold=$!
+    until_held steps
+    stop "$hold"
+    explains steps "^          $hold +\(stopped\) leasehold hold" \
+        '^alive     yes, but stopped, as marked above: it does not renew, and loses' \
+        '^ends      in [0-9a-z]+: its holder is stopped' '^    leasehold watch steps$' \
+        'it does not renew it\.$' "^    kill -CONT $hold$"
+    fails grep 'No risk: the work goes on' text
+    eval "$(command_of steps continue)"
+    explains steps '^alive     yes: the kernel' 'No risk: the work goes on'
+    kill "$hold"
+    wait "$hold" || true
+    for LEASEHOLD_STORE in "file:$work/locks.log" "$redis"; do
+        leasehold run stalls --ttl 1h -- sleep 600 &
+        run=$!
+        until_held stalls
+        supervisor=$(pgrep -P "$run")
+        stop "$run" # as Ctrl-Z does
+        explains stalls "^          $run +\(stopped\)" '^alive     yes, but stopped, .* another'
+        stop "$supervisor"
+        explains stalls '^alive     yes, but stopped, .*: it does not renew'
+        kill -CONT "$run"
+        [[ $LEASEHOLD_STORE == redis:* ]] ||
+            explains stalls '^alive     yes, but stopped, .*: it does not renew'
+        kill -CONT "$supervisor"
+        kill "$run"
+        wait "$run" || true
+    done
 }
 
 held_without_a_process() {
@@ -136,6 +177,27 @@ every_other_state() {
     [[ $(field pool '[.held_by[].holder] | join(" ")') == 'w1 w2 w3' ]]
 }
 
+# The first holder must not speak for the others.
+several_holders() {
+    local run
+    leasehold acquire crowd --limit 3 --ttl 1h --holder w1 --quiet >out
+    leasehold acquire crowd --limit 3 --ttl 1h --holder w2 --quiet >out
+    explains crowd '^    leasehold release crowd --token' 'Release it for w1.* ' \
+        'Refuse further renewals' '^ .*All 2 holders lose it\.' \
+        ' --now --reason' '^ .*2 holders lose it\.'
+    leasehold run crowd --limit 3 --holder w3 -- sleep 600 &
+    run=$!
+    until leasehold status crowd | grep -q '^held: .* 2 others'; do sleep 0.02; done
+    explains crowd 'Ask the holder to stop' ' --now --reason' 'It may still work'
+    fails command_of crowd release
+    field crowd '.choices[].risk' | grep -c 'All 3 holders lose it' | grep -x 2
+    stop "$(pgrep -P "$run")"
+    field crowd '.choices[] | select(.choice == "continue").command' | grep '^kill -CONT'
+    kill -CONT "$(pgrep -P "$run")"
+    kill "$run"
+    wait "$run" || true
+}
+
 # Where the store does not detect dead processes, the name of the holder may.
 known_by_name() {
     local run supervisor
@@ -150,11 +212,11 @@ known_by_name() {
     kill -STOP "$run" "$supervisor" # neither may notice the end of the other
     kill -KILL "$run" "$supervisor"
     wait "$run" 2>/dev/null || true
-    explains named "^          $run$" '^alive     no: this host has no such process now$' \
-        '^ends      in [0-9]+s: its holder does not renew it any more' \
-        "The holder's process is gone, but processes"
-    fails command_of named break
-    [[ $(field named '.held_by[0].liveness') == gone ]]
+    explains named "^          $run$" \
+        '^alive     unknown: this host has no such process now, but the lease was renewed' \
+        '^ends      in [0-9]+s, unless the holder renews it'
+    command_of named break
+    [[ $(field named '.held_by[0].liveness') == unknown ]]
     leasehold run away --holder web1.example:4711 -- sleep 600 &
     until_held away
     explains away '^process   on the host web1.example$' '^          4711$' \
@@ -169,6 +231,70 @@ known_by_name() {
     wait "$!" || true
 }
 
+# Half a TTL without a renewal, and no process: only then is the holder gone. One that lives, or may
+# live, in another slot keeps the break on offer.
+wait_until_gone() {
+    local run
+    export LEASEHOLD_STORE=$redis
+    for limit in '' '--limit 2'; do
+        # shellcheck disable=SC2086 # no word, or two
+        leasehold run "left$limit" $limit --ttl 8s -- sleep 600 2>/dev/null &
+        run=$!
+        until_held "left$limit"
+        kill -STOP "$run" "$(pgrep -P "$run")"
+        kill -KILL "$run" "$(pgrep -P "$run")"
+    done
+    leasehold acquire 'left--limit 2' --limit 2 --ttl 1h --holder eve --quiet
+    sleep 4.5
+    leasehold why left
+    leasehold why left --json >left.json
+    leasehold why 'left--limit 2' --json >mixed.json
+}
+gone_without_renewals() {
+    cat left.txt left.json mixed.json
+    grep '^alive     no: this host has no such process now, and the lease was not' left.txt
+    grep -E '^ends      in [0-9]+s: its holder does not renew it any more' left.txt
+    grep "The holder's process is gone, but processes" left.txt
+    jq -e '.held_by[0].liveness == "gone"' left.json
+    jq -e '[.choices[].choice] == ["wait", "break-now"]' left.json
+    jq -e '[.held_by[].liveness] == ["gone", "no-process"]' mixed.json
+    jq -e '[.choices[].choice] == ["wait", "break", "break-now"]' mixed.json
+}
+
+# /proc hides the processes of others if it is mounted with hidepid; an empty folder hides one.
+hides() { unshare --user --map-root-user --mount "$@"; }
+hidden_process() {
+    local run
+    export LEASEHOLD_STORE=$redis
+    leasehold run hidden --ttl 1h -- sleep 600 &
+    run=$!
+    mkdir -p empty
+    until_held hidden
+    hides sh -c "mount --bind empty /proc/$run && leasehold why hidden" | tee text
+    grep '^alive     a process with this number exists, but it is not visible to this user' text
+    kill "$run"
+    wait "$run" || true
+}
+
+# A lock of another program: nothing of it is known but its value and its end.
+foreign_lock() {
+    export LEASEHOLD_STORE=$redis?key=lock:%s
+    redis_cli one set lock:theirs 'id-of-py' NX PX 60000
+    explains theirs '^held: theirs by a program other than leasehold$' \
+        '^holder    a program other than leasehold, which wrote id-of-py$' \
+        '^since     unknown; token unknown$' '^alive     this cannot be known from here$' \
+        '^ends      in [0-9a-z]+, unless the program extends it$' '^    leasehold watch theirs$' \
+        'Stop that program, or delete its value lock:theirs in Redis'
+    fails grep -E 'leasehold (release|break)|1024|TTL' text
+    [[ $(field theirs '[.choices[].choice] | join(" ")') == 'wait stop' ]]
+    leasehold why theirs --json | jq -e '.held_by[0] | .foreign and .token == null'
+    redis_cli one set lock:theirs 'id-of-py'
+    explains theirs '^ends      in 24h0m or later, or never$'
+    redis_cli one del lock:theirs
+    leasehold acquire theirs --request-id 'stranger 5' --quiet
+    leasehold why theirs --json | jq -e '.held_by[0].foreign == false'
+}
+
 # In a new pid namespace numbers are given in order, so the number of a later process is known. A
 # user who may not make one leaves the case out.
 alone=(unshare --pid --fork --mount-proc)
@@ -176,16 +302,25 @@ alone=(unshare --pid --fork --mount-proc)
 # shellcheck disable=SC2016 # for the inner shell
 number_of_a_later_process() {
     LEASEHOLD_STORE=$redis "${alone[@]}" bash -c '
-        leasehold run later --holder "$(hostname):99" -- sleep 600 2>/dev/null &
+        leasehold run later --ttl 8s --holder "$(hostname):99" -- sleep 600 2>/dev/null &
+        run=$!
         until leasehold status later | grep -q "^held"; do sleep 0.02; done
         sleep 2.2
         while ((${last:-0} < 99)); do sleep 600 & last=$!; done
         ((last == 99))
+        leasehold why later
+        supervisor=$(pgrep -P "$run")
+        kill -STOP "$run" "$supervisor"
+        kill -KILL "$run" "$supervisor"
+        sleep 4.5
         leasehold why later'
 }
 later_process_is_another() {
     cat later.txt
-    grep '^alive     no: the process with this number started after the lock was' later.txt
+    local after='the process with this number started after the lock was acquired'
+    tr -s ' \n' ' ' <later.txt >later.line
+    grep "alive unknown: $after, but the lease was renewed .* it runs in a container" later.line
+    grep "alive no: $after, and the lease was not renewed for" later.line
 }
 
 lines_fit() { # lines_fit COLUMNS: all but the commands, which are whole
@@ -233,13 +368,23 @@ if "${alone[@]}" true 2>/dev/null; then
     number_of_a_later_process >later.txt 2>&1 & # it takes a while
     later=$!
 fi
+wait_until_gone >left.txt 2>&1 &
+left=$!
 case_of 'a run: its processes, waiters and changes, and the commands work' held_by_a_run
+case_of 'a stopped holder does not renew; a stopped run does' stopped_holder_does_not_renew
 case_of 'a lock without a process can be released' held_without_a_process
 case_of 'keys and stores are quoted in commands' commands_are_quoted
 case_of 'cooling keys, ids, watermarks and semaphores are explained' every_other_state
+case_of 'choices are about all holders' several_holders
 case_of 'a process is known by the name of its holder' known_by_name
+if hides true 2>/dev/null; then
+    case_of 'a hidden process is not gone' hidden_process
+fi
+case_of 'a lock of another program is neither released nor broken' foreign_lock
 case_of 'lines fit the terminal' wide_and_narrow
 case_of 'errors are plain' errors_are_plain
+wait "$left" || true
+case_of 'a holder is gone after half a TTL without a renewal' gone_without_renewals
 if [[ -n $later ]]; then
     wait "$later" || true
     case_of 'the number of a later process is no sign of life' later_process_is_another

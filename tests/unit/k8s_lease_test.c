@@ -332,6 +332,9 @@ static void a_foreign_holder_is_a_record_of_its_own(void **state)
     assert_int_equal(record.grants[0].renewed.time_ms, TIME_UNKNOWN);
     assert_true(k8s_lease_is_foreign_grant(&lease, record.grants[0].request));
     assert_false(k8s_lease_is_foreign_grant(&lease, "r"));
+    assert_true(is_foreign_grant(&record.grants[0]));
+    record.grants[0].session = 7; /* of a process of ours that chose such a request id */
+    assert_false(is_foreign_grant(&record.grants[0]));
 
     /* Waiters of the record are kept, with the current holder. */
     struct waiter *waiter = record_add_waiter(&record);

@@ -151,7 +151,9 @@ const struct command command_why = {
         "A file store knows the processes that keep a lease. In other stores the name of the "
         "holder is all there is: the default name, HOST:PID, is looked up if it is of this host. "
         "Otherwise it cannot be known whether the holder is alive; a recent renewal shows that it "
-        "was.\n\n"
+        "was. A holder without a process here is gone only if half its TTL has passed without a "
+        "renewal: before, it may run in a container with the same host name. Of a lock that "
+        "another program holds, only the name and the end are known.\n\n"
         "An id is named once:ID, a watermark watermark:NAME. The status is 0 if the key could be "
         "read, free or not. With --json held_by, queue, changes and choices are lists, besides "
         "the members of status.",

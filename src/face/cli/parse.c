@@ -263,8 +263,8 @@ static int check_arg_count(const struct context *context)
     const char *extra = context->args[command->max_args];
     if (command->max_args == 0)
         return usage_error(context, "%s takes no argument, but got '%s'", command->name, extra);
-    return usage_error(context, "%s takes at most %zu arguments, but got '%s' too", command->name,
-                       command->max_args, extra);
+    return usage_error(context, "%s takes at most %zu argument%s, but got '%s' too", command->name,
+                       command->max_args, command->max_args > 1 ? "s" : "", extra);
 }
 
 /* ---- precedence ---- */

@@ -13,7 +13,8 @@ enum {
     WHY_CHOICES = 4,
     WHY_PROCESSES = 32,
     WHY_COMMAND = 160, /* the shown part of a process's command line */
-    WHY_LINE = 1024
+    WHY_LINE = 1024,
+    WHY_FOREIGN_END = 24 * 3600 * 1000 /* a foreign lock that lasts as long, or longer */
 };
 
 /* ---- why_holder.c ---- */
@@ -26,7 +27,8 @@ enum why_liveness {
 };
 
 struct why_process {
-    int pid;
+    int pid, parent;
+    bool is_leasehold;      /* by the name of its program */
     char state;             /* as in /proc: 'T' is stopped; 0: it does not exist, or is hidden */
     int64_t started_ago_ms; /* -1: unknown */
     char command[WHY_COMMAND];
@@ -36,6 +38,7 @@ struct why_holder {
     struct lh_holder holder;
     char host[LH_HOLDER_SIZE]; /* empty: unknown */
     bool is_here;              /* that host is this one */
+    bool stalled;              /* each process that would renew the lease is stopped */
     enum why_liveness liveness;
     char reason[WHY_LINE]; /* of the liveness, in words */
     struct why_process processes[WHY_PROCESSES];
@@ -44,20 +47,23 @@ struct why_holder {
 
 /* Finds out about the holder with this index. False: there is none. */
 bool why_find_holder(const struct lh_view *view, size_t index, struct why_holder *out);
+/* Adds one more holder to `all`, which is the first holder and stands for all of them: it is gone
+ * only if all are, and ends with the last one. */
+void why_merge_holder(struct why_holder *all, const struct why_holder *found);
 const char *why_liveness_name(enum why_liveness liveness);
 
 /* ---- why_choices.c ---- */
 
 struct why_choice {
-    const char *name; /* one word, for JSON */
-    char command[LINE_SIZE];
-    char risk[WHY_LINE]; /* its effect, and its risk */
+    const char *name;        /* one word, for JSON */
+    char command[LINE_SIZE]; /* empty: there is none */
+    char risk[WHY_LINE];     /* its effect, and its risk */
 };
 
-/* What can be done about the key; `first` is its first holder, NULL if it is not held. Returns how
+/* What can be done about the key; `all` stands for its holders, NULL if it is not held. Returns how
  * many choices there are, the most harmless first. */
 size_t why_find_choices(const struct context *context, const struct lh_view *view,
-                        const struct why_holder *first, struct why_choice out[WHY_CHOICES]);
+                        const struct why_holder *all, struct why_choice out[WHY_CHOICES]);
 
 /* ---- why_output.c ---- */
 

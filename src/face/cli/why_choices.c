@@ -55,6 +55,15 @@ static void set_risk(struct why_choice *choice, const char *text)
     (void)snprintf(choice->risk, sizeof choice->risk, "%s", text);
 }
 
+/* Adds to the effect of a break that it is not only one holder's. */
+static void add_all_holders(const struct lh_view *view, struct why_choice *choice)
+{
+    size_t length = strlen(choice->risk);
+    if (view->holders > 1)
+        (void)snprintf(choice->risk + length, sizeof choice->risk - length,
+                       " All %u holders lose it.", (unsigned)view->holders);
+}
+
 /* ---- a held key ---- */
 
 static size_t add_wait(const struct context *context, const struct lh_view *view,
@@ -66,18 +75,28 @@ static size_t add_wait(const struct context *context, const struct lh_view *view
     return 1;
 }
 
-static size_t add_continue(const struct why_holder *first, struct why_choice *out)
+static size_t add_wait_for_stalled(const struct context *context, const struct lh_view *view,
+                                   struct why_choice *out)
+{
+    size_t count = add_wait(context, view, out);
+    set_risk(out, "Wait until the lease of the stopped holder ends: it does not renew it. If it is "
+                  "continued later, it may still write before it notices the loss; only a check "
+                  "of tokens refuses these writes.");
+    return count;
+}
+
+static size_t add_continue(const struct why_holder *all, struct why_choice *out)
 {
     size_t stopped = 0;
     struct text command;
     text_init(&command, out->command, sizeof out->command);
     text_add(&command, "kill -CONT");
-    for (size_t i = 0; i < first->process_count; i++) {
-        if (first->processes[i].state != 'T')
+    for (size_t i = 0; i < all->process_count; i++) {
+        if (all->processes[i].state != 'T')
             continue;
         stopped++;
         text_add(&command, " ");
-        text_add_i64(&command, first->processes[i].pid);
+        text_add_i64(&command, all->processes[i].pid);
     }
     out->name = "continue";
     set_risk(out, "Let the stopped work go on. No risk for the lock; somebody may have stopped it "
@@ -86,29 +105,31 @@ static size_t add_continue(const struct why_holder *first, struct why_choice *ou
 }
 
 static size_t why_add_release(const struct context *context, const struct lh_view *view,
-                              const struct why_holder *first, struct why_choice *out)
+                              const struct why_holder *all, struct why_choice *out)
 {
     char options[64];
-    if (first->liveness != WHY_NO_PROCESS || view->kind != LH_LOCK)
+    if (all->liveness != WHY_NO_PROCESS || view->kind != LH_LOCK)
         return 0;
-    (void)snprintf(options, sizeof options, " --token %llu",
-                   (unsigned long long)first->holder.token);
-    set_risk(add_choice(context, out, "release", "release", view->key, options),
-             "Release it for its holder, if you know that the work has ended. If it has not, two "
-             "workers run at the same time.");
+    (void)snprintf(options, sizeof options, " --token %llu", (unsigned long long)all->holder.token);
+    (void)add_choice(context, out, "release", "release", view->key, options);
+    (void)snprintf(out->risk, sizeof out->risk,
+                   "Release it for %s, if you know that the work has ended. If it has not, two "
+                   "workers run at the same time.%s",
+                   view->holders > 1 ? all->holder.name : "its holder",
+                   view->holders > 1 ? " The other holders keep it." : "");
     return 1;
 }
 
 static size_t why_add_break(const struct context *context, const struct lh_view *view,
-                            const struct why_holder *first, struct why_choice *out)
+                            const struct why_holder *all, struct why_choice *out)
 {
     char within[DURATION_SHOWN] = "its lease";
-    if (first->holder.broken || first->liveness == WHY_GONE) /* nobody is there to be asked */
+    if (all->holder.broken || all->liveness == WHY_GONE) /* nobody is there to be asked */
         return 0;
     (void)add_choice(context, out, "break", "break", view->key, " --reason 'TEXT'");
-    if (first->holder.takeover_in_ms >= 0)
-        (void)duration_show(first->holder.takeover_in_ms, within);
-    if (first->liveness == WHY_NO_PROCESS)
+    if (all->holder.takeover_in_ms >= 0)
+        (void)duration_show(all->holder.takeover_in_ms, within);
+    if (all->liveness == WHY_NO_PROCESS)
         (void)snprintf(out->risk, sizeof out->risk,
                        "Refuse further renewals: the key is free in %s. The work is not stopped, "
                        "and may still run then.",
@@ -119,31 +140,59 @@ static size_t why_add_break(const struct context *context, const struct lh_view 
                        "it confirms, in %s at the latest. A command of run is stopped before it is "
                        "finished; other holders must stop by themselves.",
                        within);
+    add_all_holders(view, out);
     return 1;
 }
 
 static size_t add_break_now(const struct context *context, const struct lh_view *view,
-                            const struct why_holder *first, struct why_choice *out)
+                            const struct why_holder *all, struct why_choice *out)
 {
     (void)add_choice(context, out, "break-now", "break", view->key, " --now --reason 'TEXT'");
-    set_risk(out, first->liveness == WHY_GONE
+    set_risk(out, all->liveness == WHY_GONE
                       ? "Free the key at once. The holder's process is gone, but processes that it "
                         "started may still work; only a check of tokens refuses their writes."
                       : "Free the key at once, whatever the holder does. It may still work: two "
                         "workers run at the same time, and only a check of tokens refuses the "
                         "writes of the old one.");
+    add_all_holders(view, out);
     return 1;
 }
 
 /* Only a process can be stopped, and only a lease without one is released for its holder. */
 static size_t held_choices(const struct context *context, const struct lh_view *view,
-                           const struct why_holder *first, struct why_choice *out)
+                           const struct why_holder *all, struct why_choice *out)
 {
+    size_t count =
+        all->stalled ? add_wait_for_stalled(context, view, out) : add_wait(context, view, out);
+    count += add_continue(all, &out[count]);
+    count += why_add_release(context, view, all, &out[count]);
+    count += why_add_break(context, view, all, &out[count]);
+    return count + add_break_now(context, view, all, &out[count]);
+}
+
+/* leasehold neither releases nor breaks a lock of another program. */
+static size_t foreign_choices(const struct context *context, const struct lh_view *view,
+                              struct why_choice *out)
+{
+    char name[LH_NAME_SIZE];
+    struct text risk;
     size_t count = add_wait(context, view, out);
-    count += add_continue(first, &out[count]);
-    count += why_add_release(context, view, first, &out[count]);
-    count += why_add_break(context, view, first, &out[count]);
-    return count + add_break_now(context, view, first, &out[count]);
+    bool redis = strncmp(context->url, "redis", strlen("redis")) == 0;
+    struct why_choice *stop = &out[count];
+    if (lh_key_name(context->url, view->key, name, sizeof name, NULL) != LH_OK)
+        (void)snprintf(name, sizeof name, "%s", view->key);
+    text_clean(name, strlen(name));
+    set_risk(out, "Wait, and see it change. No risk: the work goes on.");
+    stop->name = "stop";
+    stop->command[0] = '\0';
+    text_init(&risk, stop->risk, sizeof stop->risk);
+    text_add(&risk, "Stop that program, or delete its ");
+    text_add(&risk, redis ? "value " : "Lease ");
+    text_add_brief(&risk, name, WHY_LINE / 2);
+    text_add(&risk, redis ? " in Redis" : "");
+    text_add(&risk, ": release and break are refused. If it still works then, two workers run at "
+                    "the same time, and it has no token that could be checked.");
+    return count + 1;
 }
 
 /* ---- other states ---- */
@@ -191,12 +240,14 @@ static size_t watermark_choices(const struct context *context, const struct lh_v
 }
 
 size_t why_find_choices(const struct context *context, const struct lh_view *view,
-                        const struct why_holder *first, struct why_choice out[WHY_CHOICES])
+                        const struct why_holder *all, struct why_choice out[WHY_CHOICES])
 {
     if (view->kind == LH_WATERMARK)
         return watermark_choices(context, view, out);
-    if (first != NULL)
-        return held_choices(context, view, first, out);
+    if (all != NULL && all->holder.foreign)
+        return foreign_choices(context, view, out);
+    if (all != NULL)
+        return held_choices(context, view, all, out);
     switch (view->state) {
     case LH_COOLING_DOWN:
         return cooling_choices(context, view, out);

@@ -8,7 +8,9 @@
 
 #include "wire/duration.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,8 +58,8 @@ static void read_command(struct why_process *process)
     text_clean(process->command, length);
 }
 
-/* The state is the third field of /proc/PID/stat, the start the 22nd, in clock ticks since boot.
- * The second is a name in parentheses, which may contain anything. */
+/* The state is the third field of /proc/PID/stat, the parent the fourth, the start the 22nd, in
+ * clock ticks since boot. The second is a name in parentheses, which may contain anything. */
 static void why_read_process(int pid, struct why_process *out)
 {
     char stat[1024];
@@ -67,7 +69,11 @@ static void why_read_process(int pid, struct why_process *out)
     const char *at = strrchr(stat, ')');
     if (at == NULL || at[1] == '\0')
         return;
+    static const char own_name[] = "(leasehold)";
+    const char *name = strchr(stat, '(');
+    out->is_leasehold = name != NULL && strncmp(name, own_name, sizeof own_name - 1) == 0;
     out->state = at[2];
+    out->parent = at[2] != '\0' ? (int)strtol(at + 3, NULL, 10) : 0;
     for (int field = 2; field < 22 && at != NULL; field++)
         at = strchr(at + 1, ' ');
     long ticks = sysconf(_SC_CLK_TCK);
@@ -91,6 +97,54 @@ static void set_liveness(struct why_holder *out, enum why_liveness liveness, con
     (void)snprintf(out->reason, sizeof out->reason, "%s", reason);
 }
 
+/* The process that the others descend from: its own parent does not keep the lease. */
+static bool is_root(const struct why_holder *holder, const struct why_process *process)
+{
+    for (size_t i = 0; i < holder->process_count; i++) {
+        if (holder->processes[i].pid == process->parent)
+            return false;
+    }
+    return true;
+}
+
+static const struct why_process *find_supervisor(const struct why_holder *holder,
+                                                 const struct why_process *root)
+{
+    for (size_t i = 0; i < holder->process_count && root->is_leasehold; i++) {
+        const struct why_process *process = &holder->processes[i];
+        if (process->is_leasehold && process->parent == root->pid)
+            return process;
+    }
+    return NULL;
+}
+
+/* In `run` the supervisor renews, a child of the process that the shell sees; otherwise the first
+ * process does. Commands and other children only keep the lease open. */
+static bool is_stalled(const struct why_holder *holder)
+{
+    size_t roots = 0;
+    for (size_t i = 0; i < holder->process_count; i++) {
+        const struct why_process *root = &holder->processes[i];
+        if (!is_root(holder, root))
+            continue;
+        const struct why_process *supervisor = find_supervisor(holder, root);
+        if ((supervisor != NULL ? supervisor : root)->state != 'T')
+            return false;
+        roots++;
+    }
+    return roots > 0;
+}
+
+static void judge_stopped(struct why_holder *out)
+{
+    out->stalled = is_stalled(out);
+    set_liveness(out, WHY_ALIVE,
+                 out->stalled ? "yes, but stopped, as marked above: it does not renew, and loses "
+                                "the lock when the lease ends"
+                              : "yes, but stopped, as marked above; another process of it renews "
+                                "the lease");
+}
+
 /* A file store: `count` processes keep the lease. */
 static void judge_kept(struct why_holder *out, const int *pids, size_t count)
 {
@@ -106,8 +160,7 @@ static void judge_kept(struct why_holder *out, const int *pids, size_t count)
                      "yes, by the lock that the kernel keeps for it; its processes are not visible "
                      "to this user");
     else if (stopped > 0)
-        set_liveness(out, WHY_ALIVE,
-                     "yes, but stopped, as marked above; a stopped holder keeps its lease");
+        judge_stopped(out);
     else
         set_liveness(out, WHY_ALIVE,
                      "yes: the kernel keeps the lease until these processes have ended");
@@ -136,25 +189,72 @@ static bool is_this_host(const char *host)
     return gethostname(own, sizeof own - 1) == 0 && strcmp(own, host) == 0;
 }
 
+/* The supervisor of `run`, whose name contains the number of its parent. */
+static void add_supervisor(struct why_holder *out)
+{
+    char path[64], children[256];
+    const int pid = out->processes[0].pid;
+    (void)snprintf(path, sizeof path, "task/%d/children", pid);
+    (void)read_proc_file(pid, path, children, sizeof children);
+    char *at = children, *end = children;
+    for (long child = strtol(at, &end, 10); end != at; child = strtol(at, &end, 10)) {
+        struct why_process *process = &out->processes[out->process_count];
+        why_read_process((int)child, process);
+        if (process->is_leasehold && out->processes[0].is_leasehold)
+            out->process_count++;
+        if (out->process_count == WHY_PROCESSES)
+            return;
+        at = end;
+    }
+}
+
+/* The holder is not the process of this number here. A container may have the same host name, with
+ * numbers of its own, so a recent renewal shows that the holder runs, or ran until just now. */
+static void judge_missing(struct why_holder *out, const char *why)
+{
+    char ago[DURATION_SHOWN] = "";
+    const struct lh_holder *holder = &out->holder;
+    bool known = holder->renewed_ago_ms >= 0 && holder->ttl_ms >= 0;
+    bool gone = known && holder->renewed_ago_ms >= holder->ttl_ms / 2;
+    if (known)
+        (void)duration_show(holder->renewed_ago_ms, ago);
+    out->liveness = gone ? WHY_GONE : WHY_UNKNOWN;
+    if (gone)
+        (void)snprintf(out->reason, sizeof out->reason,
+                       "no: %s, and the lease was not renewed for %s", why, ago);
+    else
+        (void)snprintf(out->reason, sizeof out->reason,
+                       "unknown: %s, but the lease was renewed %s%s; the holder has ended since, "
+                       "unless it runs in a container",
+                       why, known ? ago : "at an unknown time", known ? " ago" : "");
+    out->processes[0].command[0] = out->processes[0].state = '\0';
+}
+
 /* A process of this host, by the name of the holder. Another one may have its number now. */
 static void judge_named(struct why_holder *out, int pid)
 {
     struct why_process *process = &out->processes[0];
     why_read_process(pid, process);
     out->process_count = 1;
-    bool later = process->started_ago_ms >= 0 && out->holder.since_ms >= 0 &&
-                 process->started_ago_ms + SLACK_MS < out->holder.since_ms;
-    if (!process_runs(process))
-        set_liveness(out, WHY_GONE, "no: this host has no such process now");
-    else if (later)
-        set_liveness(out, WHY_GONE,
-                     "no: the process with this number started after the lock was acquired");
-    else
-        set_liveness(out, WHY_ALIVE,
-                     process->state == 'T' ? "yes, but the process is stopped"
-                                           : "yes: the process runs");
-    if (out->liveness == WHY_GONE)
-        process->command[0] = process->state = '\0';
+    bool hidden = process->state == '\0' && (kill(pid, 0) == 0 || errno != ESRCH);
+    bool dated = process->started_ago_ms >= 0 && out->holder.since_ms >= 0;
+    if (hidden)
+        set_liveness(out, WHY_UNKNOWN,
+                     "a process with this number exists, but it is not visible to this user");
+    else if (!process_runs(process))
+        judge_missing(out, "this host has no such process now");
+    else if (!dated)
+        set_liveness(out, WHY_UNKNOWN,
+                     "a process with this number runs, but it is unknown whether it started before "
+                     "the lock was acquired");
+    else if (process->started_ago_ms + SLACK_MS < out->holder.since_ms)
+        judge_missing(out, "the process with this number started after the lock was acquired");
+    else if (process->state != 'T')
+        set_liveness(out, WHY_ALIVE, "yes: the process runs");
+    else {
+        add_supervisor(out);
+        judge_stopped(out);
+    }
 }
 
 static void judge_by_name(struct why_holder *out)
@@ -187,7 +287,9 @@ bool why_find_holder(const struct lh_view *view, size_t index, struct why_holder
     if (!lh_view_holder(view, index, &out->holder))
         return false;
     int count = lh_view_processes(view, index, pids, WHY_PROCESSES);
-    if (count >= 0) {
+    if (out->holder.foreign) {
+        set_liveness(out, WHY_UNKNOWN, "this cannot be known from here");
+    } else if (count >= 0) {
         (void)gethostname(out->host, sizeof out->host - 1);
         judge_kept(out, pids, (size_t)count);
     } else if (!out->holder.bound) {
@@ -199,4 +301,20 @@ bool why_find_holder(const struct lh_view *view, size_t index, struct why_holder
         judge_by_name(out);
     }
     return true;
+}
+
+void why_merge_holder(struct why_holder *all, const struct why_holder *found)
+{
+    struct lh_holder *holder = &all->holder;
+    bool known = holder->takeover_in_ms >= 0 && found->holder.takeover_in_ms >= 0;
+    bool alive = all->liveness == WHY_ALIVE || found->liveness == WHY_ALIVE;
+    if (all->liveness != found->liveness)
+        all->liveness = alive ? WHY_ALIVE : WHY_UNKNOWN;
+    if (!known || found->holder.takeover_in_ms > holder->takeover_in_ms)
+        holder->takeover_in_ms = known ? found->holder.takeover_in_ms : -1;
+    holder->broken = holder->broken && found->holder.broken;
+    holder->foreign = holder->foreign || found->holder.foreign;
+    all->stalled = all->stalled || found->stalled;
+    for (size_t i = 0; i < found->process_count && all->process_count < WHY_PROCESSES; i++)
+        all->processes[all->process_count++] = found->processes[i];
 }

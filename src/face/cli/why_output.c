@@ -100,6 +100,33 @@ static void put_processes(const struct why_holder *holder)
     }
 }
 
+/* Only the value in the store is known, not the program's plans. */
+static void put_foreign_end(const struct lh_holder *holder)
+{
+    char line[WHY_LINE];
+    struct text text;
+    text_init(&text, line, sizeof line);
+    if (holder->ends_in_ms < 0)
+        why_add_duration(&text, "unknown; after ", holder->ttl_ms, " without a renewal");
+    else if (holder->ttl_ms >= WHY_FOREIGN_END)
+        why_add_duration(&text, "in ", WHY_FOREIGN_END, " or later, or never");
+    else
+        why_add_duration(&text, "in ", holder->ends_in_ms, ", unless the program extends it");
+    put_field("ends", &text);
+}
+
+static const char *explain_renewal(const struct why_holder *found)
+{
+    static const char *const renewals[] = {
+        [WHY_UNKNOWN] = ", unless the holder renews it, as it does while it lives",
+        [WHY_ALIVE] = ", unless the holder renews it, as it does while it lives",
+        [WHY_GONE] = ": its holder does not renew it any more",
+        [WHY_NO_PROCESS] = ", unless it is renewed by its token",
+    };
+    return found->stalled ? ": its holder is stopped, and renews it only if it is continued before"
+                          : renewals[found->liveness];
+}
+
 static void put_end(const struct lh_view *view, const struct why_holder *found)
 {
     const struct lh_holder *holder = &found->holder;
@@ -121,13 +148,7 @@ static void put_end(const struct lh_view *view, const struct why_holder *found)
             text_add(&text, view->reason);
         }
     } else if (holder->ends_in_ms > 0) {
-        static const char *const renewals[] = {
-            [WHY_UNKNOWN] = ", unless the holder renews it, as it does while it lives",
-            [WHY_ALIVE] = ", unless the holder renews it, as it does while it lives",
-            [WHY_GONE] = ": its holder does not renew it any more",
-            [WHY_NO_PROCESS] = ", unless it is renewed by its token",
-        };
-        text_add(&text, renewals[found->liveness]);
+        text_add(&text, explain_renewal(found));
     }
     why_add_duration(&text, " (TTL ", holder->ttl_ms, "");
     why_add_duration(&text, ", renewed ", holder->renewed_ago_ms, " ago");
@@ -148,6 +169,19 @@ static void put_meta(const struct lh_holder *holder)
     }
     if (holder->meta_count > 0)
         put_field("meta", &text);
+}
+
+static void put_foreign(const struct why_holder *found)
+{
+    char line[WHY_LINE];
+    struct text text;
+    text_init(&text, line, sizeof line);
+    text_add(&text, "a program other than leasehold, which wrote ");
+    text_add(&text, found->holder.name);
+    put_field("holder", &text);
+    put_words("since", LABEL, "unknown; token unknown");
+    put_words("alive", LABEL, found->reason);
+    put_foreign_end(&found->holder);
 }
 
 static void put_holder(const struct lh_view *view, const struct why_holder *found)
@@ -171,12 +205,18 @@ static void put_holder(const struct lh_view *view, const struct why_holder *foun
 
 /* ---- the rest ---- */
 
-static void put_headline(const struct lh_view *view)
+static void put_headline(const struct lh_view *view, bool foreign)
 {
     char line[LINE_SIZE];
     struct text text;
     text_init(&text, line, sizeof line);
-    view_to_line(view, &text);
+    if (foreign) { /* its times and token are not known */
+        text_add(&text, "held: ");
+        text_add(&text, view->key);
+        text_add(&text, " by a program other than leasehold");
+    } else {
+        view_to_line(view, &text);
+    }
     text_clean(line, text.length);
     put_words("", 0, line);
     putchar('\n');
@@ -232,7 +272,9 @@ static void why_put_choices(const struct why_choice *choices, size_t count)
     }
     puts("\nwhat can be done:");
     for (size_t i = 0; i < count; i++) {
-        printf("\n    %s\n", choices[i].command);
+        putchar('\n');
+        if (choices[i].command[0] != '\0')
+            printf("    %s\n", choices[i].command);
         put_words("", LABEL, choices[i].risk);
     }
 }
@@ -240,17 +282,22 @@ static void why_put_choices(const struct why_choice *choices, size_t count)
 void why_to_text(const struct why *why, const struct lh_view *view)
 {
     static struct why_choice choices[WHY_CHOICES];
-    static struct why_holder first, other;
-    bool held = why_find_holder(view, 0, &first);
-    put_headline(view);
-    if (held)
-        put_holder(view, &first);
-    for (size_t i = 1; held && why_find_holder(view, i, &other); i++)
-        put_holder(view, &other);
+    static struct why_holder all, found;
+    bool held = why_find_holder(view, 0, &all);
+    bool foreign = held && all.holder.foreign;
+    put_headline(view, foreign);
+    if (foreign)
+        put_foreign(&all);
+    else if (held)
+        put_holder(view, &all);
+    for (size_t i = 1; held && !foreign && why_find_holder(view, i, &found); i++) {
+        put_holder(view, &found);
+        why_merge_holder(&all, &found);
+    }
     if (view->kind != LH_WATERMARK)
         put_waiters(view);
     put_changes(why);
-    why_put_choices(choices, why_find_choices(why->context, view, held ? &first : NULL, choices));
+    why_put_choices(choices, why_find_choices(why->context, view, held ? &all : NULL, choices));
 }
 
 /* ---- JSON ---- */
@@ -260,13 +307,17 @@ static void json_holder(struct text *out, const struct why_holder *found)
     const struct lh_holder *holder = &found->holder;
     json_item_object(out);
     json_add_string(out, "holder", holder->name);
-    json_add_token(out, "token", holder->token);
-    json_add_length(out, "held_for_ms", holder->since_ms);
+    if (holder->foreign)
+        json_add_null(out, "token");
+    else
+        json_add_token(out, "token", holder->token);
+    json_add_length(out, "held_for_ms", holder->foreign ? -1 : holder->since_ms);
     json_add_length(out, "renewed_ago_ms", holder->renewed_ago_ms);
     json_add_length(out, "expires_in_ms", holder->ends_in_ms);
     json_add_length(out, "ttl_ms", holder->ttl_ms);
     json_add_bool(out, "shared", holder->shared);
     json_add_bool(out, "broken", holder->broken);
+    json_add_bool(out, "foreign", holder->foreign);
     json_add_string(out, "host", found->host[0] != '\0' ? found->host : NULL);
     json_add_string(out, "liveness", why_liveness_name(found->liveness));
     json_add_string(out, "liveness_text", found->reason);
@@ -323,7 +374,7 @@ static void json_choices(struct text *out, const struct why_choice *choices, siz
     for (size_t i = 0; i < count; i++) {
         json_item_object(out);
         json_add_string(out, "choice", choices[i].name);
-        json_add_string(out, "command", choices[i].command);
+        json_add_string(out, "command", choices[i].command[0] != '\0' ? choices[i].command : NULL);
         json_add_string(out, "risk", choices[i].risk);
         json_end(out);
     }
@@ -335,20 +386,22 @@ void why_to_json(const struct why *why, const struct lh_view *view)
     enum { JSON_SIZE = 4 * 65536 + WHY_CHOICES * LINE_SIZE };
     static char line[JSON_SIZE];
     static struct why_choice choices[WHY_CHOICES];
-    static struct why_holder first, found;
+    static struct why_holder all, found;
     struct text out;
-    bool held = why_find_holder(view, 0, &first);
+    bool held = why_find_holder(view, 0, &all);
     text_init(&out, line, sizeof line);
     view_to_json(why->context, view, NULL, /* past= */ false, &out);
     json_reopen(&out);
     json_add_list(&out, "held_by");
-    for (size_t i = 0; why_find_holder(view, i, &found); i++)
+    for (size_t i = 0; why_find_holder(view, i, &found); i++) {
         json_holder(&out, &found);
+        if (i > 0)
+            why_merge_holder(&all, &found);
+    }
     json_end_list(&out);
     json_waiters(&out, view);
     json_changes(&out, why);
-    json_choices(&out, choices,
-                 why_find_choices(why->context, view, held ? &first : NULL, choices));
+    json_choices(&out, choices, why_find_choices(why->context, view, held ? &all : NULL, choices));
     json_end(&out);
     output_line(&out, stdout);
 }

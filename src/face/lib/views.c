@@ -6,6 +6,7 @@
 #include "face/lib/lib_internal.h"
 
 #include "disk/session.h"
+#include "store/translate.h"
 #include "wire/record_codec.h"
 
 #include <limits.h>
@@ -185,6 +186,7 @@ bool lh_view_holder(const struct lh_view *view, size_t index, struct lh_holder *
     holder.shared = grant->mode == MODE_SHARED;
     holder.bound = grant->bound;
     holder.broken = grant->broken;
+    holder.foreign = is_foreign_grant(grant);
     holder.meta = source->holder_meta;
     holder.meta_count = list_meta(&grant->meta, source->holder_meta);
     (void)snprintf(holder.name, sizeof holder.name, "%s", grant->holder);

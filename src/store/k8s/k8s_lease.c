@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "store/k8s/kube_api.h"
+#include "store/translate.h"
 #include "wire/k8s_url.h"
 #include "wire/record_codec.h"
 
@@ -139,7 +140,7 @@ const char *k8s_lease_parse(const json_t *json, struct k8s_lease *out)
 
 static void name_foreign(const struct k8s_lease *lease, char out[REQUEST_MAX + 1])
 {
-    (void)snprintf(out, REQUEST_MAX + 1, "lease-%s", lease->uid);
+    (void)snprintf(out, REQUEST_MAX + 1, FOREIGN_LEASE "%s", lease->uid);
 }
 
 bool k8s_lease_is_foreign_grant(const struct k8s_lease *lease, const char *request)
@@ -165,7 +166,7 @@ size_t k8s_lease_foreign_record(const struct k8s_lease *lease, const char *key,
     bool shows = length <= HOLDER_MAX && text_is_clean(lease->holder, length);
     text_copy(grant->holder, sizeof grant->holder, shows ? lease->holder : nameless);
     name_foreign(lease, grant->request);
-    grant->session = 1; /* no process has this session */
+    grant->session = FOREIGN_LEASE_SESSION;
     grant->ttl_ms = lease->duration_ms;
     /* Its clock is unknown: it expires once a waiter sees it unchanged for its whole duration. */
     grant->granted = grant->renewed =

@@ -15,8 +15,7 @@
 
 #include <string.h>
 
-#define DAY_MS          ((int64_t)24 * 3600 * 1000)
-#define FOREIGN_REQUEST "stranger " /* begins the request ids of foreign grants */
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
 
 /* ---- requests ---- */
 
