@@ -40,8 +40,8 @@ struct lh_holder {
     const struct lh_meta *meta; /* until the next call for this view */
     size_t meta_count;
     char name[LH_HOLDER_SIZE];
-    bool foreign; /* another program's lock: token and since_ms mean nothing, and it cannot be
-                     released or broken here */
+    bool foreign; /* another program's: token and since_ms mean nothing. It cannot be asked to stop;
+                     lh_break() at once removes a Lease's holder, and no value in Redis */
 };
 #define LH_HOLDER_INIT                                                                           \
     {                                                                                            \

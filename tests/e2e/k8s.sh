@@ -170,6 +170,13 @@ strangers() {
 }
 
 strangers
+"$program" why ahead >"$work/why"
+why_knows_it() {
+    grep -q '^held: ahead by a program other than leasehold$' "$work/why" &&
+        grep -q '^    leasehold break ahead --now' "$work/why" &&
+        ! grep -qE 'leasehold (break ahead --reason|release)' "$work/why"
+}
+verdict 'why knows that the Lease of another program can only be freed at once' why_knows_it
 for key in ahead behind; do
     "$program" run "$key" -w 60 -- sh -c "date +%s%3N >$work/$key" &
     started+=($!)

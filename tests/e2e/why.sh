@@ -288,6 +288,8 @@ foreign_lock() {
     fails grep -E 'leasehold (release|break)|1024|TTL' text
     [[ $(field theirs '[.choices[].choice] | join(" ")') == 'wait stop' ]]
     leasehold why theirs --json | jq -e '.held_by[0] | .foreign and .token == null'
+    says 77 '^denied: ' leasehold break theirs --reason test
+    says 77 '^denied: ' leasehold break theirs --now --reason test
     redis_cli one set lock:theirs 'id-of-py'
     explains theirs '^ends      in 24h0m or later, or never$'
     redis_cli one del lock:theirs

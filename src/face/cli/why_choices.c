@@ -170,28 +170,38 @@ static size_t held_choices(const struct context *context, const struct lh_view *
     return count + add_break_now(context, view, all, &out[count]);
 }
 
-/* leasehold neither releases nor breaks a lock of another program. */
-static size_t foreign_choices(const struct context *context, const struct lh_view *view,
-                              struct why_choice *out)
+/* A value in Redis cannot be broken; only its program, or an operator with Redis's tools, may. */
+static size_t add_stop(const struct context *context, const struct lh_view *view,
+                       struct why_choice *out)
 {
     char name[LH_NAME_SIZE];
     struct text risk;
-    size_t count = add_wait(context, view, out);
-    bool redis = strncmp(context->url, "redis", strlen("redis")) == 0;
-    struct why_choice *stop = &out[count];
     if (lh_key_name(context->url, view->key, name, sizeof name, NULL) != LH_OK)
         (void)snprintf(name, sizeof name, "%s", view->key);
     text_clean(name, strlen(name));
-    set_risk(out, "Wait, and see it change. No risk: the work goes on.");
-    stop->name = "stop";
-    stop->command[0] = '\0';
-    text_init(&risk, stop->risk, sizeof stop->risk);
-    text_add(&risk, "Stop that program, or delete its ");
-    text_add(&risk, redis ? "value " : "Lease ");
+    out->name = "stop";
+    out->command[0] = '\0';
+    text_init(&risk, out->risk, sizeof out->risk);
+    text_add(&risk, "Stop that program, or delete its value ");
     text_add_brief(&risk, name, WHY_LINE / 2);
-    text_add(&risk, redis ? " in Redis" : "");
-    text_add(&risk, ": release and break are refused. If it still works then, two workers run at "
-                    "the same time, and it has no token that could be checked.");
+    text_add(&risk, " in Redis: release and break are refused. If it still works then, two workers "
+                    "run at the same time, and it has no token that could be checked.");
+    return 1;
+}
+
+/* Another program has no token to release by, and cannot be asked to stop. */
+static size_t foreign_choices(const struct context *context, const struct lh_view *view,
+                              struct why_choice *out)
+{
+    size_t count = add_wait(context, view, out);
+    set_risk(out, "Wait, and see it change. No risk: the work goes on.");
+    if (strncmp(context->url, "redis", strlen("redis")) == 0)
+        return count + add_stop(context, view, &out[count]);
+    (void)add_choice(context, &out[count], "break-now", "break", view->key,
+                     " --now --reason 'TEXT'");
+    set_risk(&out[count], "Stop that program first; then free the key at once. The program is not "
+                          "notified: if it still works, two workers run at the same time, and it "
+                          "has no token that could be checked.");
     return count + 1;
 }
 
