@@ -41,13 +41,22 @@ static int is_number(const struct dirent *entry)
     return entry->d_name[0] >= '0' && entry->d_name[0] <= '9';
 }
 
-/* Without /proc only the lower ones are found. 0 or −errno. */
+/* Where /proc is not mounted. */
+static int inherited_probe(struct background *background)
+{
+    int error = 0;
+    for (int file = STDERR_FILENO + 1; error == 0 && file < PROBED_FILES; file++)
+        error = inherited_add_open(background, file);
+    return error;
+}
+
+/* 0 or −errno. */
 static int inherited_list(struct background *background)
 {
     struct dirent **found = NULL;
-    int error = 0, count = scandir("/proc/self/fd", &found, is_number, /* compare= */ NULL);
-    for (int file = STDERR_FILENO + 1; count < 0 && error == 0 && file < PROBED_FILES; file++)
-        error = inherited_add_open(background, file);
+    int error = 0, count = scandirat(AT_FDCWD, "/proc/self/fd", &found, is_number, NULL);
+    if (count < 0)
+        return inherited_probe(background);
     for (int i = 0; i < count; i++) {
         /* The descriptor of the scan is closed by now. */
         int file = (int)strtol(found[i]->d_name, NULL, 10);

@@ -235,6 +235,7 @@ until_a_signal() {
 
 # While another process has the lock of the metrics file, the end takes a while.
 a_second_signal_changes_nothing() {
+    rm -f out
     exec {other}>m.prom.lock
     flock "$other"
     leasehold hold twice --until-signal --metrics-file m.prom </dev/null >out 2>err {other}>&- &
