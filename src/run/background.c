@@ -31,32 +31,40 @@ static int inherited_add(struct background *background, int file)
     return 0;
 }
 
+static int inherited_add_open(struct background *background, int file)
+{
+    return fcntl(file, F_GETFD) >= 0 ? inherited_add(background, file) : 0;
+}
+
+static int is_number(const struct dirent *entry)
+{
+    return entry->d_name[0] >= '0' && entry->d_name[0] <= '9';
+}
+
 /* Where /proc is not mounted. */
 static int inherited_probe(struct background *background)
 {
     int error = 0;
-    for (int file = STDERR_FILENO + 1; error == 0 && file < PROBED_FILES; file++) {
-        if (fcntl(file, F_GETFD) >= 0)
-            error = inherited_add(background, file);
-    }
+    for (int file = STDERR_FILENO + 1; error == 0 && file < PROBED_FILES; file++)
+        error = inherited_add_open(background, file);
     return error;
 }
 
 /* 0 or −errno. */
 static int inherited_list(struct background *background)
 {
-    DIR *folder = opendir("/proc/self/fd");
-    const struct dirent *entry;
-    int error = 0;
-    if (folder == NULL)
+    struct dirent **found = NULL;
+    int error = 0, count = scandirat(AT_FDCWD, "/proc/self/fd", &found, is_number, NULL);
+    if (count < 0)
         return inherited_probe(background);
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the process has one thread */
-    while (error == 0 && (entry = readdir(folder)) != NULL) {
-        int file = (int)strtol(entry->d_name, NULL, 10); /* 0 for "." and ".." */
-        if (file > STDERR_FILENO && file != dirfd(folder))
-            error = inherited_add(background, file);
+    for (int i = 0; i < count; i++) {
+        /* The descriptor of the scan is closed by now. */
+        int file = (int)strtol(found[i]->d_name, NULL, 10);
+        if (error == 0 && file > STDERR_FILENO)
+            error = inherited_add_open(background, file);
+        free(found[i]);
     }
-    (void)closedir(folder);
+    free((void *)found);
     return error;
 }
 

@@ -134,7 +134,7 @@ rows=$(cat <<'ROWS'
 64  | usage    | write: leasehold run x -- b b b .* b \.\.\.$ | run x $many
 64  | usage    | missing .* write: leasehold run x -- sh -c 'a b'$ | run x sh -c 'a b'
 64  | usage    | write: leasehold run x y -- /usr/bin/python3 -c 1$ | run x y /usr/bin/python3 -c 1
-64  | usage    | ^leasehold: hold runs no command; write: leasehold run a -- echo hi$ | hold a -- echo hi
+64  | usage    | : hold runs no command; write: leasehold run a -- echo hi$ | hold a -- echo hi
 64  | usage    | run -n a b -- ls 'x y' --pid$ | hold -n a --until-signal b -- ls 'x y' --pid
 64  | usage    | acquire runs no .* leasehold run a -- ls$ | acquire --pid 1 a --pid=2 -- ls
 0   | ok       | ^[0-9]+$                                     | acquire -- -dash-%
@@ -151,7 +151,7 @@ rows=$(cat <<'ROWS'
 64  | usage    | unknown option '--jason' .*; the closest is '--json'$ | --jason status k
 64  | usage    | unknown option '-y' in '-ny'                 | acquire k -ny
 64  | usage    | --json takes no value$                       | status k --json=yes
-64  | usage    | acquire has no option '--nonblok'; the closest is '--nonblock'$ | acquire k --nonblok
+64  | usage    | acquire has no .*; the closest is '--nonblock'$ | acquire k --nonblok
 64  | usage    | ^leasehold: --timeout: 'soon' is not a       | acquire k --timeout=soon
 64  | usage    | --timeout needs a value: --timeout DUR$      | acquire k --timeout
 64  | usage    | --ttl needs a value: --ttl DUR$              | acquire k --ttl

@@ -19,26 +19,6 @@ export LEASEHOLD_STORE=${LEASEHOLD_TEST_STORE:-file:$work/locks.log}
 export HOME=$work PATH=$work/bin:$PATH
 brief=1500ms # renewed after 500 ms
 
-field() { # field KEY NAME: of the key's status; the first one of that name
-    local json
-    json=$(leasehold status "$1" --json)
-    json=${json#*"\"$2\":"}
-    case $json in
-    '"'*) json=${json#?} && printf '%s\n' "${json%%'"'*}" ;;
-    '{'*) printf '%s\n' "${json%%'}'*}}" ;;
-    *) printf '%s\n' "${json%%[,'}']*}" ;;
-    esac
-}
-is() { [[ $(field "$1" "$2") == "$3" ]]; } # is KEY NAME VALUE
-until_is() { # until_is KEY NAME VALUE
-    local i
-    for ((i = 0; i < 400; i++)); do
-        ! is "$@" || return 0
-        sleep 0.02
-    done
-    printf 'waited in vain for %s of %s to be %s\n' "$2" "$1" "$3"
-    return 1
-}
 renews() { # renews KEY: until its lease ends later than before
     local rest=99999 now
     while now=$(field "$1" expires_in_ms) && ((now <= rest)); do
@@ -46,16 +26,6 @@ renews() { # renews KEY: until its lease ends later than before
         sleep 0.05
     done
 }
-gone() { # gone PID: it has ended; for up to 8 s
-    local i state
-    for ((i = 0; i < 400; i++)); do
-        state=$(sed 's/.*) \(.\).*/\1/' "/proc/$1/stat" 2>/dev/null) || return 0
-        [[ $state != Z ]] || return 0
-        sleep 0.02
-    done
-    return 1
-}
-
 # begin WORD…: a hold with a pipe as stdin, whose end is `input`; its pid is `holder`.
 begin() {
     rm -f out err
@@ -265,6 +235,7 @@ until_a_signal() {
 
 # While another process has the lock of the metrics file, the end takes a while.
 a_second_signal_changes_nothing() {
+    rm -f out
     exec {other}>m.prom.lock
     flock "$other"
     leasehold hold twice --until-signal --metrics-file m.prom </dev/null >out 2>err {other}>&- &

@@ -86,6 +86,37 @@ await() {
     return 1
 }
 
+# With leasehold in the path.
+field() { # field KEY NAME: of the key's status; the first one of that name
+    local json
+    json=$(leasehold status "$1" --json)
+    json=${json#*"\"$2\":"}
+    case $json in
+    '"'*) json=${json#?} && printf '%s\n' "${json%%'"'*}" ;;
+    '{'*) printf '%s\n' "${json%%'}'*}}" ;;
+    *) printf '%s\n' "${json%%[,'}']*}" ;;
+    esac
+}
+is() { [[ $(field "$1" "$2") == "$3" ]]; } # is KEY NAME VALUE
+until_is() { # until_is KEY NAME VALUE
+    local i
+    for ((i = 0; i < 400; i++)); do
+        ! is "$@" || return 0
+        sleep 0.02
+    done
+    printf 'waited in vain for %s of %s to be %s\n' "$2" "$1" "$3"
+    return 1
+}
+gone() { # gone PID: it has ended; for up to 8 s
+    local i state
+    for ((i = 0; i < 400; i++)); do
+        state=$(sed 's/.*) \(.\).*/\1/' "/proc/$1/stat" 2>/dev/null) || return 0
+        [[ $state != Z ]] || return 0
+        sleep 0.02
+    done
+    return 1
+}
+
 # On the server of on-k8s.sh, with all rights.
 kubectl() { "$KUBECTL" --kubeconfig "$K8S_ADMIN" -n leasehold-test --request-timeout=60s "$@"; }
 kill_api() {

@@ -19,7 +19,8 @@ awk -v quote='```' '
     index($0, quote) == 1 && NF == 2 { file = $2; next }
     index($0, quote) == 1 { file = "" }
     file != "" { print >file }' "$page"
-sed -i "s|PATH=/usr/local/bin:|PATH=$work/bin:|; s|/usr/local/bin/|$work/|; s|=leasehold |=$work/bin/leasehold |; s|/srv/web|$work/srv|
+sed -i "s|PATH=/usr/local/bin:|PATH=$work/bin:|; s|/usr/local/bin/|$work/|
+    s|=leasehold |=$work/bin/leasehold |; s|/srv/web|$work/srv|
     s|redis://locks.example.net|$LEASEHOLD_STORE|" ./*.cron ./*.service ./*.timer post-receive
 chmod +x ./*.sh post-receive
 

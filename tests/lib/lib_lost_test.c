@@ -80,6 +80,7 @@ static void a_holder_knows_before_another_is_granted(void **state)
         kit_sleep_ms(2);
     assert_int_equal(atomic_load(&heard.lost), 1);
     assert_false(atomic_load(&heard.held_then));
+    assert_non_null(strstr(heard.text, "lost: k: not renewed in time; the store did not reply"));
     assert_true(freed_ms < 3000);
     assert_true(atomic_load(&heard.at_ms) - began < 3000);
     print_message("# not held %d ms before the lease could end\n", (int)(3000 - freed_ms));

@@ -277,10 +277,10 @@ int acquire_keys(struct context *context, const char *const *keys, size_t count,
     if (status != EXIT_DONE)
         return status;
     attempt_explain_cancel(&attempt);
-    if (attempt.lease == NULL)
+    if (attempt.lease == NULL) {
         metrics_file_update(context); /* before the report */
-    if (attempt.lease == NULL)
         return output_report(context, count == 1 ? keys[0] : NULL, &attempt.report);
+    }
     *out_lease = attempt.lease;
     return EXIT_DONE;
 }

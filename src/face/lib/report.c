@@ -185,6 +185,14 @@ void report_expired(struct lh_report *report, const char *key, int64_t over_ms)
                    KEY_SHOWN, key, duration_show(over_ms, ago));
 }
 
+/* In the words of the user: "deadline" is a word of traces. */
+static const char *explain_loss(const char *why)
+{
+    return why != NULL && strcmp(why, "deadline") == 0
+               ? "not renewed in time; the store did not reply, or the process was stopped"
+               : why;
+}
+
 static void report_describe(const struct lh_client *client, const char *key,
                             const struct task_news *news, struct lh_report *out)
 {
@@ -209,7 +217,7 @@ static void report_describe(const struct lh_client *client, const char *key,
         return;
     case LH_LOST:
         report_why(key, "the lease is not yours any more; stop the work that it protects",
-                   news->why, out);
+                   explain_loss(news->why), out);
         return;
     case LH_STALE:
         report_why(key, "the token does not hold the key; nothing was changed", news->why, out);
