@@ -24,7 +24,6 @@ enum {
     BUSY_STATUS = 75,
     /* One poll and a hand-off of its own, each a few sleeps of two threads. */
     SWITCHES_EACH = 24,
-    LOG_LINE_MS = 2000, /* a waiter logs one line after a second, and one per minute */
     WATCH_S = 14,
     SILENCE_MS = 5000, /* until the fallback poll, at least */
     BURSTS_MOST = 4,
@@ -58,8 +57,9 @@ static pid_t start(uint64_t round, const char *program, const char *own, size_t 
                    bool gives_up)
 {
     char digits[24], wait[24], holder[48];
-    const char *args[] = {"leasehold", "run", "key", "-w",        wait,   "--holder",
-                          holder,      "--",  own,   "--command", digits, NULL};
+    /* Without --quiet it would log the holder after a second, and then every minute. */
+    const char *args[] = {"leasehold", "run", "--quiet", "key",       "-w",   wait, "--holder",
+                          holder,      "--",  own,       "--command", digits, NULL};
     (void)snprintf(digits, sizeof digits, "%zu", number);
     name_holder(holder, sizeof holder, round, number);
     (void)snprintf(wait, sizeof wait, gives_up ? "%dms" : "forever", SHORT_WAIT_MS);
@@ -120,7 +120,6 @@ static void watch_idle(struct fixture *fixture, pid_t foreground)
     (void)snprintf(path, sizeof path, "%s/trace", fixture->folder);
     (void)snprintf(first, sizeof first, "%ld", (long)foreground);
     (void)snprintf(second, sizeof second, "%ld", (long)supervisor);
-    fixture_pause_us((int64_t)LOG_LINE_MS * 1000);
     int64_t before_us = fixture_unscheduled_us(foreground) + fixture_unscheduled_us(supervisor);
     pid_t tracer = kit_start("/usr/bin/strace", args);
     fixture_pause_us((int64_t)WATCH_S * 1000000);

@@ -259,6 +259,8 @@ static void start_another(struct caller *caller, const struct task_news *news)
     char key[16];
     if ((caller != NULL && news->notify != NOTIFY_HELD) || crowd_count == 1500)
         return;
+    if (caller != NULL)
+        caller->then = NULL;
     struct caller *next = &crowd[crowd_count++];
     (void)snprintf(key, sizeof key, "k%zu", crowd_count);
     struct lease_options options = options_for(key, /* waits= */ false);
