@@ -209,8 +209,9 @@ known_by_name() {
         '^alive     yes: the process runs$' '^changed   unknown: this store keeps no history$'
     leasehold why named --json | jq -e '.changes == null'
     supervisor=$(pgrep -P "$run")
-    kill -STOP "$run" "$supervisor" # neither may notice the end of the other
-    kill -KILL "$run" "$supervisor"
+    # The supervisor first: the kernel continues a stopped one when its parent dies.
+    kill -STOP "$run"
+    kill -KILL "$supervisor" "$run"
     wait "$run" 2>/dev/null || true
     explains named "^          $run$" \
         '^alive     unknown: this host has no such process now, but the lease was renewed' \
@@ -241,8 +242,8 @@ wait_until_gone() {
         leasehold run "left$limit" $limit --ttl 8s -- sleep 600 2>/dev/null &
         run=$!
         until_held "left$limit"
-        kill -STOP "$run" "$(pgrep -P "$run")"
-        kill -KILL "$run" "$(pgrep -P "$run")"
+        kill -STOP "$run"
+        kill -KILL "$(pgrep -P "$run")" "$run"
     done
     leasehold acquire 'left--limit 2' --limit 2 --ttl 1h --holder eve --quiet
     sleep 4.5
@@ -312,8 +313,8 @@ number_of_a_later_process() {
         ((last == 99))
         leasehold why later
         supervisor=$(pgrep -P "$run")
-        kill -STOP "$run" "$supervisor"
-        kill -KILL "$run" "$supervisor"
+        kill -STOP "$run"
+        kill -KILL "$supervisor" "$run"
         sleep 4.5
         leasehold why later'
 }
