@@ -47,7 +47,8 @@ until_waited() { # until_waited KEY N
 
 held_by_a_run() {
     local run waiter command
-    leasehold run nightly --holder ann --meta run=7 -- sleep 600 &
+    # The next renewal, at which it notices the break, is far away.
+    leasehold run nightly --holder ann --meta run=7 --ttl 5m -- sleep 600 &
     run=$!
     until_held nightly
     leasehold run nightly --holder ben -- true &
@@ -59,7 +60,7 @@ held_by_a_run() {
         "^process   on this host, $host$" "^          $run +leasehold run nightly --holder ann" \
         '^          [0-9]+ +the same$' "^          $command +sleep 600$" \
         '^alive     yes: the kernel keeps the lease' \
-        '^ends      in [0-9]+s, unless the holder renews it' '^meta      run=7$' \
+        '^ends      in [0-9ms]+, unless the holder renews it' '^meta      run=7$' \
         '^waiting   1\. ben, for [0-9]+s$' \
         '^changed   20[0-9-]+T[0-9:]+Z, [0-9]+s ago: held by ann, .*1 waiting' \
         '^          20.*: held by ann, token' \
@@ -73,7 +74,7 @@ held_by_a_run() {
     until grep -q '^State:.T' "/proc/$command/status"; do sleep 0.02; done
     explains nightly "^          $command +\(stopped\) sleep 600$" \
         '^alive     yes, but stopped, as marked above; another process of it renews' \
-        '^ends      in [0-9]+s, unless the holder renews it' 'No risk: the work goes on' \
+        '^ends      in [0-9ms]+, unless the holder renews it' 'No risk: the work goes on' \
         "^    kill -CONT $command$"
     eval "$(command_of nightly continue)"
     fails command_of nightly continue
@@ -239,14 +240,14 @@ wait_until_gone() {
     export LEASEHOLD_STORE=$redis
     for limit in '' '--limit 2'; do
         # shellcheck disable=SC2086 # no word, or two
-        leasehold run "left$limit" $limit --ttl 8s -- sleep 600 2>/dev/null &
+        leasehold run "left$limit" $limit --ttl 12s -- sleep 600 2>/dev/null &
         run=$!
         until_held "left$limit"
         kill -STOP "$run"
         kill -KILL "$(pgrep -P "$run")" "$run"
     done
     leasehold acquire 'left--limit 2' --limit 2 --ttl 1h --holder eve --quiet
-    sleep 4.5
+    sleep 6.5
     leasehold why left
     leasehold why left --json >left.json
     leasehold why 'left--limit 2' --json >mixed.json
@@ -305,7 +306,7 @@ alone=(unshare --pid --fork --mount-proc)
 # shellcheck disable=SC2016 # for the inner shell
 number_of_a_later_process() {
     LEASEHOLD_STORE=$redis "${alone[@]}" bash -c '
-        leasehold run later --ttl 8s --holder "$(hostname):99" -- sleep 600 2>/dev/null &
+        leasehold run later --ttl 12s --holder "$(hostname):99" -- sleep 600 2>/dev/null &
         run=$!
         until leasehold status later | grep -q "^held"; do sleep 0.02; done
         sleep 2.2
@@ -315,7 +316,7 @@ number_of_a_later_process() {
         supervisor=$(pgrep -P "$run")
         kill -STOP "$run"
         kill -KILL "$supervisor" "$run"
-        sleep 4.5
+        sleep 6.5
         leasehold why later'
 }
 later_process_is_another() {
