@@ -54,7 +54,10 @@ verdict 'status of another key is not' says 0 '^held: bad/a' "$program" status b
 
 "$program" --verbose watch bad/ >"$work/watched" 2>"$work/watching" &
 started+=($!)
-await "$work/watching"
+for ((i = 0; i < 500; i++)); do
+    ! grep -q 'ok: watching' "$work/watching" || break
+    sleep 0.02
+done
 write bad/e 'no record at all'
 verdict 'watch tells of it' until_watched "unreadable: bad/e: $why"
 "$program" acquire bad/f --ttl 1h >/dev/null
