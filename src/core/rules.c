@@ -538,7 +538,7 @@ struct verdict rules_decide(struct record *record, const struct request *request
         return (struct verdict){.kind = VERDICT_MISMATCH,
                                 .why = "another key has the same name in the store"};
     struct verdict out = decide_verb(record, request, view);
-    if (out.write && !record_fits(record, RECORD_MAX)) /* the rules alone never make it so long */
+    if (out.write && !record_fits(record, RECORD_MAX)) /* the rules alone never exceed it */
         return (struct verdict){.kind = VERDICT_MISMATCH,
                                 .why = "the record is too full to be changed"};
     ASSERT(!out.write || MUTANT(READER_BESIDE_WRITER) || record_broken(record) == NULL);

@@ -328,6 +328,8 @@ void output_warning(const struct context *context, const char *message);
 void output_released(const struct context *context, const char *keys, int64_t held_ms);
 enum { LINE_SIZE = 16384 };
 
+/* cmd_status.c: adds the member "queue", a list of all waiters. */
+void waiters_to_json(const struct lh_view *view, struct text *out);
 /* Formats a key as JSON. `outcome` comes first, unless NULL. `past`: the view is a history entry,
  * whose times are relative to the time of its write. */
 void view_to_json(const struct context *context, const struct lh_view *view, const char *outcome,

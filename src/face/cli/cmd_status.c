@@ -50,7 +50,7 @@ static void holders_to_json(const struct lh_view *view, struct text *out)
     json_end_list(out);
 }
 
-static void waiters_to_json(const struct lh_view *view, struct text *out)
+void waiters_to_json(const struct lh_view *view, struct text *out)
 {
     struct lh_waiter waiter = LH_WAITER_INIT;
     json_add_list(out, "queue");

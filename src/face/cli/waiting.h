@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is shown while the program waits for a key: its holder, since when, the end of the lease and
+ * The display while the program waits for a key: its holder, since when, the end of the lease and
  * the queue position. A terminal has one line that is rewritten. A log gets a line after a second
  * and then every minute. With --quiet and --json nothing is shown and the store is not queried.
  */

@@ -164,7 +164,7 @@ struct ends_query {
     uint64_t token;
 };
 
-/* While the query was on its way, a change may have removed the end. */
+/* While the query was in flight, a change may have removed the end. */
 static bool ends_on_queried(void *user, const struct lh_view *view)
 {
     struct ends_query *query = user;

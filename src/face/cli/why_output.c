@@ -334,23 +334,6 @@ static void json_holder(struct text *out, const struct why_holder *found)
     json_end(out);
 }
 
-static void json_waiters(struct text *out, const struct lh_view *view)
-{
-    struct lh_waiter waiter = LH_WAITER_INIT;
-    json_add_list(out, "queue");
-    for (size_t i = 0; lh_view_waiter(view, i, &waiter); i++) {
-        json_item_object(out);
-        json_add_string(out, "holder", waiter.name);
-        json_add_number(out, "position", waiter.position);
-        json_add_number(out, "priority", waiter.priority);
-        json_add_length(out, "waiting_for_ms", waiter.since_ms);
-        json_add_bool(out, "shared", waiter.shared);
-        json_add_bool(out, "offered", waiter.offered);
-        json_end(out);
-    }
-    json_end_list(out);
-}
-
 static void json_changes(struct text *out, const struct why *why)
 {
     if (!why->has_history) {
@@ -399,7 +382,7 @@ void why_to_json(const struct why *why, const struct lh_view *view)
             why_merge_holder(&all, &found);
     }
     json_end_list(&out);
-    json_waiters(&out, view);
+    waiters_to_json(view, &out);
     json_changes(&out, why);
     json_choices(&out, choices, why_find_choices(why->context, view, held ? &all : NULL, choices));
     json_end(&out);
