@@ -6,7 +6,7 @@
  */
 #include "workload/workload_collect.h"
 
-#include "store/k8s/kube_api.h"
+#include "http/kube_api.h"
 #include "workload/workload_object.h"
 
 #include <stdio.h>

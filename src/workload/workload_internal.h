@@ -5,7 +5,7 @@
 
 #include "core/record.h"
 #include "net/backoff.h"
-#include "store/k8s/kube_api.h"
+#include "http/kube_api.h"
 #include "workload/workload.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See workload.h: opening and closing. Sends no request to the API server. */
-#include "store/k8s/yaml_json.h"
+#include "http/yaml_json.h"
 #include "workload/workload_internal.h"
 
 #include <stdio.h>

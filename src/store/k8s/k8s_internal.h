@@ -6,7 +6,7 @@
 #include "base/list.h"
 #include "net/backoff.h"
 #include "store/admin.h"
-#include "store/k8s/kube_api.h"
+#include "http/kube_api.h"
 #include "store/k8s/k8s_lease.h"
 #include "wire/k8s_url.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See kube_api.h. */
-#include "store/k8s/kube_api.h"
+#include "http/kube_api.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
  * One request to the API server with our credentials, and helpers to read and write its objects.
  * Independent of the kind of object; retries nothing.
  */
-#ifndef LEASEHOLD_STORE_K8S_KUBE_API_H
-#define LEASEHOLD_STORE_K8S_KUBE_API_H
+#ifndef LEASEHOLD_HTTP_KUBE_API_H
+#define LEASEHOLD_HTTP_KUBE_API_H
 
 #include "http/http.h"
-#include "store/k8s/kube_login.h"
+#include "http/kube_login.h"
 
 struct kube_call {
     const char *method;
