@@ -2,101 +2,113 @@
 /* See kube_api.h. */
 #include "http/kube_api.h"
 
+#include "process/host.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { DIGITS_EXACT = 15 }; /* keeps 0.1 as written: 0.10000000000000001 is 101m of a CPU */
+enum { PAGE = 50 /* objects */, REPLY_MAX = 8 << 20 };
 
-struct http_request *kube_call(struct kube_login *login, struct http *http,
-                               const struct kube_call *call, const struct http_callbacks *callbacks,
-                               struct text *why)
+const char *const kube_merge_patch[] = {"Content-Type: application/merge-patch+json", NULL};
+
+/* ---- start and end ---- */
+
+static bool kube_api_ready(void *owner)
 {
-    const char *headers[] = {call->patch ? "Content-Type: application/merge-patch+json"
-                                         : "Content-Type: application/json",
-                             "Accept: application/json", "User-Agent: leasehold", NULL};
-    const struct kube_config *config = kube_login_config(login);
-    size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(DIGITS_EXACT);
-    char *url = NULL, *body = call->body != NULL ? json_dumps(call->body, flags) : NULL;
-    struct http_request *request = NULL;
-    const char *bearer = NULL;
-    if (!kube_login_bearer(login, &bearer, why))
-        goto out;
-    if (asprintf(&url, "%s%s", config->server, call->path) < 0)
-        url = NULL;
-    struct http_options http_options = {.method = call->method,
-                                        .url = url,
-                                        .headers = headers,
-                                        .body = body,
-                                        .body_length = body != NULL ? strlen(body) : 0,
-                                        .bearer = bearer,
-                                        .tls = config->tls,
-                                        .proxy = config->proxy,
-                                        .timeout_ms = call->timeout_ms,
-                                        .most = call->most};
-    /* A change needs its body, which is NULL when out of memory. */
-    if (url != NULL && (body != NULL || strcmp(call->method, "GET") == 0))
-        request = http_start(http, &http_options, callbacks);
-    if (request == NULL)
-        text_add(why, "out of memory");
-out:
-    free(url);
-    free(body);
-    return request;
+    return kube_login_ready(((struct kube_api *)owner)->login);
+}
+
+static bool kube_api_credential(void *owner, const char **out, struct text *why)
+{
+    return kube_login_bearer(((struct kube_api *)owner)->login, out, why);
+}
+
+static void kube_api_refused(void *owner)
+{
+    kube_login_refused(((struct kube_api *)owner)->login);
+}
+
+static void kube_api_on_login(void *owner)
+{
+    json_api_wake(((struct kube_api *)owner)->json);
+}
+
+bool kube_api_open(struct kube_api *kube, const struct k8s_url *url, int64_t timeout_ms,
+                   void (*warning)(void *user, const char *text), void *user, struct text *why)
+{
+    *kube = (struct kube_api){.timeout_ms = timeout_ms};
+    if (!kube_config_load(&kube->config, url, why))
+        return false;
+    struct json_api_options options = {.name = "the API server",
+                                       .server = kube->config.server,
+                                       .tls = &kube->config.tls,
+                                       .proxy = kube->config.proxy,
+                                       .scheme = "Bearer",
+                                       .login = {.ready = kube_api_ready,
+                                                 .credential = kube_api_credential,
+                                                 .refused = kube_api_refused,
+                                                 .owner = kube},
+                                       .pause_max_ms = timeout_ms,
+                                       .warning = warning,
+                                       .user = user};
+    kube->poller = poller_new();
+    if (kube->poller != NULL) {
+        kube->json = json_api_new(kube->poller, &options);
+        kube->login = kube_login_new(kube->poller, &kube->config, kube_api_on_login, kube);
+    }
+    if (kube->json != NULL && kube->login != NULL)
+        return true;
+    kube_api_close(kube);
+    text_add(why, "out of memory or file descriptors");
+    return false;
+}
+
+void kube_api_close(struct kube_api *kube)
+{
+    if (kube->config.server == NULL)
+        return;
+    json_api_free(&kube->json);
+    kube_login_free(&kube->login);
+    poller_free(&kube->poller);
+    kube_config_done(&kube->config);
+}
+
+void kube_call(struct kube_api *kube, const char *method, const char *path, json_t *body,
+               struct json_result *out)
+{
+    struct json_call call = {.method = method,
+                             .path = path,
+                             .body = body,
+                             .headers = strcmp(method, "PATCH") == 0 ? kube_merge_patch : NULL,
+                             .most = REPLY_MAX,
+                             .give_up_at_ms = host_boot_ms() + kube->timeout_ms};
+    json_api_call(kube->json, &call, out);
+    json_decref(body);
+}
+
+/* ---- lists ---- */
+
+void kube_page_path(char out[KUBE_PATH_MAX], const char *objects, const char *selector,
+                    const struct json_pages *pages)
+{
+    bool first = pages->next == NULL;
+    (void)snprintf(out, KUBE_PATH_MAX, "%s?limit=%d&%s%s%s", objects, PAGE, selector,
+                   first ? "" : "&continue=", first ? "" : pages->next);
+}
+
+const json_t *kube_page_items(struct json_pages *pages, const json_t *page, size_t length,
+                              const char **wrong)
+{
+    const json_t *items = json_object_get(page, "items");
+    *wrong =
+        json_pages_turn(pages, kube_string(json_object_get(page, "metadata"), "continue"), length);
+    if (!json_is_array(items) && !json_is_null(items)) /* null: Go's empty slice */
+        *wrong = "the reply is not a list";
+    return items;
 }
 
 /* ---- objects ---- */
-
-/* An array of empty objects takes a hundred times as much memory as its text. */
-size_t kube_parsed_size(const char *bytes, size_t length)
-{
-    enum { CONTAINER = 320, MEMBER = 96 };
-    size_t size = length;
-    bool in_text = false;
-    for (size_t i = 0; i < length; i++) {
-        if (in_text && bytes[i] == '\\')
-            i++;
-        else if (bytes[i] == '"')
-            in_text = !in_text;
-        else if (!in_text && (bytes[i] == '{' || bytes[i] == '['))
-            size += CONTAINER;
-        else if (!in_text && bytes[i] == ',')
-            size += MEMBER;
-    }
-    return size;
-}
-
-json_t *kube_parse(const char *bytes, size_t length)
-{
-    enum { PARSED_MAX = 32 << 20 };
-    return kube_parsed_size(bytes, length) <= PARSED_MAX
-               ? json_loadb(bytes, length, JSON_ALLOW_NUL, NULL)
-               : NULL;
-}
-
-/* The token becomes part of a URL. */
-static bool is_continue_token(const char *string)
-{
-    static const char fine[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=.";
-    size_t length = strspn(string, fine);
-    return length <= KUBE_TOKEN_MAX && string[length] == '\0';
-}
-
-char *kube_list_next(const json_t *page, const char *before, const char **wrong)
-{
-    const char *next = kube_string(json_object_get(page, "metadata"), "continue");
-    if (*next == '\0')
-        return NULL;
-    if (!is_continue_token(next) || (before != NULL && strcmp(next, before) == 0)) {
-        *wrong = "the API server's list has an invalid or repeated continue token";
-        return NULL;
-    }
-    char *copy = strdup(next);
-    if (copy == NULL)
-        *wrong = "out of memory";
-    return copy;
-}
 
 const char *kube_string(const json_t *object, const char *name)
 {

@@ -1,41 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request to the API server with our credentials, and helpers to read and write its objects.
- * Independent of the kind of object; retries nothing.
+ * A Kubernetes cluster as configured for this user: its API with our credentials, lists page by
+ * page, and helpers to read and write its objects. Independent of the kind of object.
  */
 #ifndef LEASEHOLD_HTTP_KUBE_API_H
 #define LEASEHOLD_HTTP_KUBE_API_H
 
-#include "http/http.h"
+#include "http/json_api.h"
 #include "http/kube_login.h"
 
-struct kube_call {
-    const char *method;
-    const char *path;   /* follows the server's address */
-    const json_t *body; /* NULL is allowed only with GET */
-    bool patch;         /* the body is a merge patch */
-    size_t most;
-    int64_t timeout_ms;
+enum { KUBE_PATH_MAX = 4096 };
+
+struct kube_api {
+    struct kube_config config;
+    struct poller *poller;
+    struct kube_login *login;
+    struct json_api *json;
+    int64_t timeout_ms; /* of kube_call() */
 };
 
-/* NULL with a reason. The login must be ready. */
-struct http_request *kube_call(struct kube_login *login, struct http *http,
-                               const struct kube_call *call, const struct http_callbacks *callbacks,
-                               struct text *why);
+/* False with a reason; then there is nothing to close. Sends
+ * nothing yet. */
+bool kube_api_open(struct kube_api *kube, const struct k8s_url *url, int64_t timeout_ms,
+                   void (*warning)(void *user, const char *text), void *user, struct text *why);
+void kube_api_close(struct kube_api *kube); /* also if it was never opened, but zero */
+
+extern const char *const kube_merge_patch[]; /* headers of a call */
+
+/* Blocks until the reply. Takes ownership of `body`; that of a PATCH is a merge patch. */
+void kube_call(struct kube_api *kube, const char *method, const char *path, json_t *body,
+               struct json_result *out);
+
+/* ---- lists ---- */
+
+/* The path of a page of these objects; `selector` is URL-encoded. */
+void kube_page_path(char out[KUBE_PATH_MAX], const char *objects, const char *selector,
+                    const struct json_pages *pages);
+/* The objects of this page, and the token of the next one in `pages`. If `wrong` is set, the list
+ * cannot go on. */
+const json_t *kube_page_items(struct json_pages *pages, const json_t *page, size_t length,
+                              const char **wrong);
 
 /* ---- objects ---- */
-
-/* A reply of the API server as JSON; NULL if it is not JSON, or would take too much memory. */
-json_t *kube_parse(const char *bytes, size_t length);
-/* The approximate memory of the parsed JSON, in bytes. */
-size_t kube_parsed_size(const char *bytes, size_t length);
-
-enum { KUBE_TOKEN_MAX = 2047 };
-/*
- * The continue token behind this page, to be freed; NULL if it is the last page. `before` is the
- * token of this page; NULL: it is the first. If `wrong` is set, the list cannot go on.
- */
-char *kube_list_next(const json_t *page, const char *before, const char **wrong);
 
 /* The value of a string member, or "". */
 const char *kube_string(const json_t *object, const char *name);
