@@ -7,7 +7,6 @@
 #include "core/record.h"
 #include "process/host.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -340,12 +339,11 @@ void json_api_call(struct json_api *api, const struct json_call *call, struct js
     struct json_request request = {0};
     struct json_blocking blocking = {.result = out};
     struct json_callbacks callbacks = {.done = json_blocking_on_done, .owner = &blocking};
-    struct pollfd file = {.fd = poller_fd(api->poller), .events = POLLIN};
     json_request_start(&request, api, call, &callbacks);
-    poller_step(api->poller);
     while (!blocking.over) {
-        (void)poll(&file, 1, /* timeout= */ -1);
         poller_step(api->poller);
+        if (!blocking.over)
+            poller_wait(api->poller, /* most_ms= */ -1);
     }
 }
 

@@ -192,6 +192,28 @@ void collector_begin(struct collector *collector, unsigned rate, collector_ended
     collector_schedule(collector, /* pause_ms= */ 0);
 }
 
+struct collector_blocking {
+    struct collection *out;
+    bool over;
+};
+
+static void collector_on_end(void *user, const struct collection *tally)
+{
+    struct collector_blocking *blocking = user;
+    *blocking->out = *tally;
+    blocking->over = true;
+}
+
+void collector_run(struct collector *collector, unsigned rate, struct collection *out)
+{
+    struct collector_blocking blocking = {.out = out};
+    collector_begin(collector, rate, collector_on_end, &blocking);
+    while (!blocking.over) {
+        poller_wait(collector->poller, /* most_ms= */ -1);
+        poller_step(collector->poller);
+    }
+}
+
 void collector_done(struct collector *collector)
 {
     poller_call_at(collector->poller, &collector->due, POLLER_NEVER);

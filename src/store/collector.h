@@ -64,6 +64,8 @@ void collector_done(struct collector *collector);
 /* Starts a round at once, and calls `ended` at its end. Rate 0 only counts. */
 void collector_begin(struct collector *collector, unsigned rate, collector_ended *ended,
                      void *user);
+/* The same, and runs the poller until its end. */
+void collector_run(struct collector *collector, unsigned rate, struct collection *out);
 
 enum collector_removal { COLLECTOR_REMOVED, COLLECTOR_IN_USE, COLLECTOR_GONE };
 

@@ -4,7 +4,6 @@
 #include "process/host.h"
 #include "store/k8s/k8s_internal.h"
 
-#include <poll.h>
 #include <stdlib.h>
 
 static int64_t no_time(void *owner)
@@ -33,29 +32,6 @@ void k8s_admin_close(struct k8s *k8s)
     free(k8s);
 }
 
-struct k8s_admin_round {
-    struct collection *out;
-    bool over;
-};
-
-static void k8s_admin_on_end(void *user, const struct collection *tally)
-{
-    struct k8s_admin_round *round = user;
-    *round->out = *tally;
-    round->over = true;
-}
-
-void k8s_admin_collect(struct k8s *k8s, unsigned rate, struct collection *out)
-{
-    struct k8s_admin_round round = {.out = out};
-    struct pollfd file = {.fd = poller_fd(k8s->kube.poller), .events = POLLIN};
-    collector_begin(&k8s->collector, rate, k8s_admin_on_end, &round);
-    while (!round.over) {
-        (void)poll(&file, 1, /* timeout= */ -1);
-        poller_step(k8s->kube.poller);
-    }
-}
-
 /* Leases first, then the objects of a kind. */
 bool k8s_collect(const char *url, const struct collect_options *options, struct collection *out,
                  struct text *why)
@@ -63,7 +39,7 @@ bool k8s_collect(const char *url, const struct collect_options *options, struct 
     struct k8s *k8s = k8s_admin_open(url, options->timeout_ms, why);
     if (k8s == NULL)
         return false;
-    k8s_admin_collect(k8s, options->rate, out);
+    collector_run(&k8s->collector, options->rate, out);
     if (options->kind != NULL && out->why[0] == '\0') {
         unsigned left = out->left, removed = out->removed, taken = out->taken;
         options->collect_objects(&k8s->kube, options, out);

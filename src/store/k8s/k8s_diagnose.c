@@ -227,11 +227,9 @@ static void k8s_check_kind(const struct diagnosis *diagnosis, struct k8s *k8s, c
 /* A dry run of a creation also shows whether the namespace exists. */
 static void k8s_check_namespace(const struct diagnosis *diagnosis, struct k8s *k8s)
 {
-    char path[256];
+    char path[LEASES_PATH + 16];
     struct json_result reply;
-    (void)snprintf(path, sizeof path,
-                   "/apis/coordination.k8s.io/v1/namespaces/%s/leases?dryRun=All",
-                   k8s->kube.config.namespace);
+    (void)snprintf(path, sizeof path, "%s?dryRun=All", k8s->leases);
     json_t *body = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "coordination.k8s.io/v1", "kind",
                              "Lease", "metadata", "generateName", "leasehold-doctor-");
     kube_call(&k8s->kube, "POST", path, body, &reply);
@@ -250,7 +248,7 @@ static void k8s_check_namespace(const struct diagnosis *diagnosis, struct k8s *k
 static void k8s_check_leftovers(const struct diagnosis *diagnosis, struct k8s *k8s)
 {
     struct collection collection;
-    k8s_admin_collect(k8s, /* rate= */ 0, &collection);
+    collector_run(&k8s->collector, /* rate= */ 0, &collection);
     if (collection.why[0] != '\0')
         diagnosis_report(diagnosis, FINDING_WARNING, "leftovers", NULL,
                          "what was left behind cannot be counted: %s", collection.why);

@@ -173,8 +173,6 @@ void k8s_collect_done(struct k8s *k8s);
 /* The driver, opened for requests that block. NULL with a reason. Sends nothing yet. */
 struct k8s *k8s_admin_open(const char *url, int64_t timeout_ms, struct text *why);
 void k8s_admin_close(struct k8s *k8s);
-/* Leases that are no longer needed. `rate`: removals in a minute; 0: count only. */
-void k8s_admin_collect(struct k8s *k8s, unsigned rate, struct collection *out);
 bool k8s_collect(const char *url, const struct collect_options *options, struct collection *out,
                  struct text *why);
 
