@@ -86,6 +86,7 @@ static bool json_request_post(struct json_request *request, const char *credenti
 static const char *json_request_try(struct json_request *request)
 {
     struct json_api *api = request->api;
+    ASSERT(api != NULL);
     const struct json_login *login = &api->options.login;
     int64_t now_ms = host_boot_ms(), give_up_at_ms = request->call.give_up_at_ms;
     int64_t at_ms = api->paused_until_ms > request->not_before_ms ? api->paused_until_ms
@@ -118,6 +119,7 @@ static const char *json_request_try(struct json_request *request)
 
 static void json_request_drop(struct json_request *request)
 {
+    ASSERT(request->api != NULL);
     if (request->http != NULL)
         http_cancel(request->http);
     list_remove(&request->api->requests, &request->node);
@@ -283,9 +285,10 @@ struct json_api *json_api_new(struct poller *poller, const struct json_api_optio
     api->wake.due = json_api_on_wake;
     api->wake.owner = api;
     api->http = http_new(poller);
-    if (api->http == NULL)
-        free(api);
-    return api->http != NULL ? api : NULL;
+    if (api->http != NULL)
+        return api;
+    free(api);
+    return NULL;
 }
 
 void json_api_free(struct json_api **api_pointer)

@@ -73,8 +73,7 @@ static bool k8s_open(void *state, const char *url, const struct store_callbacks 
                        /* user= */ NULL, why))
         return false;
     k8s->magic = K8S_MAGIC;
-    k8s->wake_timer.due = k8s_requests_start;
-    k8s->wake_timer.owner = k8s;
+    k8s_requests_init(k8s);
     (void)snprintf(k8s->leases, sizeof k8s->leases,
                    "/apis/coordination.k8s.io/v1/namespaces/%s/leases", k8s->kube.config.namespace);
     k8s_watch_init(k8s, callbacks->session);
@@ -86,7 +85,7 @@ static void k8s_close(void *state)
 {
     struct k8s *k8s = state;
     ASSERT(k8s->magic == K8S_MAGIC);
-    k8s_request_drop_all(k8s);
+    pending_done(&k8s->pending);
     k8s_watch_done(k8s);
     k8s_collect_done(k8s);
     k8s_events_drain(k8s);

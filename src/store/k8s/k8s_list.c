@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of our Leases, page by page; json_api.h limits their number. */
-#include "process/host.h"
 #include "store/k8s/k8s_internal.h"
 
 #include <string.h>
@@ -19,12 +18,13 @@ static void k8s_list_report_item(struct k8s_request *pending, const json_t *json
     if (lease_cache_parse(k8s, json, &lease) != NULL || lease.state != K8S_LEASE_OURS)
         return;
     const char *key = k8s_key_of(k8s, &lease);
-    if (key == NULL || strncmp(key, pending->request.key, strlen(pending->request.key)) != 0)
+    const char *prefix = pending->base.request.key;
+    if (key == NULL || strncmp(key, prefix, strlen(prefix)) != 0)
         return;
     struct store_reply reply = k8s_lease_reply(k8s, &lease, key);
     reply.more = true;
     reply.now_ms = now_ms;
-    pending->done(pending->caller, &reply);
+    pending_reply(&pending->base, &reply);
 }
 
 void k8s_list_on_page(struct k8s_request *pending, const struct json_reply *reply)
@@ -33,8 +33,7 @@ void k8s_list_on_page(struct k8s_request *pending, const struct json_reply *repl
     const json_t *items = kube_page_items(&pending->pages, reply->json, reply->length, &wrong);
     for (size_t i = 0; i < json_array_size(items); i++)
         k8s_list_report_item(pending, json_array_get(items, i), reply->now_ms);
-    pending->give_up_at_ms =
-        host_boot_ms() + pending->k8s->callbacks.timeout_ms; /* each page has the whole timeout */
+    pending_extend(&pending->base); /* each page has the whole timeout */
     if (wrong != NULL)
         k8s_request_fail(pending, REPLY_TROUBLE, wrong);
     else if (pending->pages.next != NULL)
