@@ -144,6 +144,7 @@ static bool k8s_open(void *state, const char *url, const struct store_callbacks 
         text_add(why, "out of memory or file descriptors");
         return false;
     }
+    k8s_requests_init(k8s);
     k8s_watch_init(k8s, callbacks->session);
     collector_init(k8s, callbacks->session);
     return true;
@@ -153,7 +154,7 @@ static void k8s_close(void *state)
 {
     struct k8s *k8s = state;
     ASSERT(k8s->magic == K8S_MAGIC);
-    k8s_request_drop_all(k8s);
+    pending_done(&k8s->pending);
     k8s_watch_done(k8s);
     collector_done(k8s);
     k8s_events_drain(k8s);

@@ -8,6 +8,7 @@
 #include "store/admin.h"
 #include "store/k8s/kube_api.h"
 #include "store/k8s/k8s_lease.h"
+#include "store/pending.h"
 #include "wire/k8s_url.h"
 
 enum {
@@ -47,21 +48,16 @@ enum k8s_phase {
     PHASE_DELETING,
     PHASE_UNDOING, /* removes an object that a webhook changed */
     PHASE_LISTING,
-    PHASE_OPENING, /* a watch, until it is established */
 };
 
 /* A store request in flight. */
 struct k8s_request {
-    struct list_node node;
+    struct pending base; /* first */
     struct k8s *k8s;
-    struct store_request request; /* its strings belong to the caller, until the reply */
-    store_done *done;
-    void *caller;
     char name[K8S_NAME_MAX + 1];
-    uint64_t hash;
     enum k8s_phase phase;
     struct http_request *http;
-    int64_t give_up_at_ms, not_before_ms;
+    int64_t not_before_ms;
     unsigned refusals, rechecks;
     /* Of a write: the object sent; the revision it replaces (0: it creates); whether other programs
      * use the Lease; whether the write may be undone; the member that the server changed. */
@@ -75,19 +71,13 @@ struct k8s_request {
     size_t listed; /* bytes */
 };
 
-struct k8s_watcher {
-    struct k8s_watcher *next;
-    char prefix[KEY_MAX + 1];
-    store_done *done;
-    void *caller;
-};
-
 /* The one watch of the namespace, shared by all watchers. */
 struct k8s_watch {
-    struct k8s_watcher *watchers;
-    bool wanted;       /* required: opened, and reopened when it ends */
-    bool known;        /* the revision to resume from is known … */
-    uint64_t revision; /* … and is this one */
+    struct watchers watchers;
+    int64_t first_until_ms; /* requests wait that long for a watch that is being established */
+    bool wanted;            /* required: opened, and reopened when it ends */
+    bool known;             /* the revision to resume from is known … */
+    uint64_t revision;      /* … and is this one */
     struct http_request *http;
     unsigned length_s;         /* the server ends it after one to two times this */
     struct poller_timer timer; /* opens it, or cancels it if the server has not ended it */
@@ -128,8 +118,7 @@ struct k8s {
     struct http *http;
     struct kube_login *login;
     struct poller_timer wake_timer;
-    struct list requests; /* in order of arrival */
-    size_t request_count;
+    struct pending_set pending;
     uint64_t writes; /* number of our writes; makes them distinct */
     size_t events_in_flight;
     int64_t paused_until_ms; /* as the server requested */
@@ -150,10 +139,10 @@ struct k8s {
 /* store_driver.submit */
 void k8s_request_add(void *state, const struct store_request *request, store_done *done,
                      void *caller);
-void k8s_request_drop_all(struct k8s *k8s);
+void k8s_requests_init(struct k8s *k8s);
 /* Starts every request that can start. */
 void k8s_requests_start(void *state);
-/* Frees the request, then replies: `reply` must not point into the request. */
+/* Delivers the last reply. */
 void k8s_request_finish(struct k8s_request *pending, const struct store_reply *reply);
 void k8s_request_fail(struct k8s_request *pending, enum reply_status result, const char *why);
 void k8s_request_finish_absent(struct k8s_request *pending, enum reply_status result,

@@ -3,7 +3,6 @@
  * The list of our Leases, page by page. A faulty server can return an endless list: pages and bytes
  * have a limit, and each continue token must differ from the one before.
  */
-#include "process/host.h"
 #include "store/k8s/k8s_internal.h"
 
 #include <stdlib.h>
@@ -25,12 +24,13 @@ static void k8s_list_report_item(struct k8s_request *pending, const json_t *json
     if (lease_cache_parse(k8s, json, &lease) != NULL || lease.state != K8S_LEASE_OURS)
         return;
     const char *key = k8s_key_of(k8s, &lease);
-    if (key == NULL || strncmp(key, pending->request.key, strlen(pending->request.key)) != 0)
+    const char *prefix = pending->base.request.key;
+    if (key == NULL || strncmp(key, prefix, strlen(prefix)) != 0)
         return;
     struct store_reply reply = k8s_lease_reply(k8s, &lease, key);
     reply.more = true;
     reply.now_ms = now_ms;
-    pending->done(pending->caller, &reply);
+    pending_reply(&pending->base, &reply);
 }
 
 void k8s_list_on_page(struct k8s_request *pending, const struct http_response *reply)
@@ -44,8 +44,7 @@ void k8s_list_on_page(struct k8s_request *pending, const struct http_response *r
         k8s_list_report_item(pending, json_array_get(items, i), now_ms);
     free(pending->page);
     pending->page = next;
-    pending->give_up_at_ms =
-        host_boot_ms() + pending->k8s->callbacks.timeout_ms; /* each page has the whole timeout */
+    pending_extend(&pending->base); /* each page has the whole timeout */
     pending->listed += reply->body_length;
     if (!json_is_array(items) && !json_is_null(items)) /* null: Go's empty slice */
         wrong = "the reply is not a list";

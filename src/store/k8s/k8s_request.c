@@ -6,7 +6,6 @@
  * reply may have had an effect and is never sent again.
  */
 #include "base/check.h"
-#include "base/hash.h"
 #include "process/host.h"
 #include "store/k8s/k8s_internal.h"
 #include "store/translate.h"
@@ -29,62 +28,43 @@ static void k8s_request_wake_at(struct k8s *k8s, int64_t at_ms)
         poller_call_at(k8s->poller, &k8s->wake_timer, at_ms);
 }
 
-/*
- * True if an earlier request has the same key, or if an earlier watch is not established yet. The
- * wait for a watch is short: it must not delay a renewal.
- */
-static bool k8s_request_is_blocked(const struct k8s_request *pending, int64_t now_ms)
-{
-    enum { WATCH_FIRST_MS = 500 };
-    struct k8s *k8s = pending->k8s;
-    for (struct list_node *node = k8s->requests.first; node != &pending->node; node = node->next) {
-        const struct k8s_request *other = LIST_ENTRY(node, struct k8s_request, node);
-        int64_t until_ms = other->give_up_at_ms - k8s->callbacks.timeout_ms + WATCH_FIRST_MS;
-        if (other->hash == pending->hash)
-            return true;
-        if (other->request.verb == VERB_STORE_WATCH && now_ms < until_ms) {
-            k8s_request_wake_at(k8s, until_ms);
-            return true;
-        }
-    }
-    return false;
-}
-
 void k8s_request_add(void *state, const struct store_request *request, store_done *done,
                      void *caller)
 {
+    enum { WATCH_FIRST_MS = 500 }; /* short: it must not delay a renewal */
     struct k8s *k8s = state;
-    struct k8s_request *pending =
-        k8s->request_count < K8S_REQUESTS_MAX ? calloc(1, sizeof *pending) : NULL;
+    struct k8s_request *pending = pending_add(&k8s->pending, request, done, caller);
     int64_t now_ms = host_boot_ms();
     if (pending == NULL) {
-        done(caller, &(struct store_reply){.result = REPLY_TROUBLE,
-                                           .now_ms = TIME_UNKNOWN,
-                                           .why = "too many requests in flight"});
+        pending_refuse(done, caller);
         return;
     }
     pending->k8s = k8s;
-    pending->request = *request;
-    pending->done = done;
-    pending->caller = caller;
-    pending->hash = hash_string(request->key);
-    pending->give_up_at_ms = now_ms + k8s->callbacks.timeout_ms;
-    list_append(&k8s->requests, &pending->node);
-    k8s->request_count++;
+    if (request->verb == VERB_STORE_WATCH && !k8s->watch.known)
+        k8s->watch.first_until_ms = now_ms + WATCH_FIRST_MS;
     k8s_request_wake_at(k8s, now_ms);
+}
+
+/* When the request may start. */
+static int64_t k8s_request_start_ms(const struct k8s_request *pending)
+{
+    const struct k8s *k8s = pending->k8s;
+    int64_t at_ms = k8s->paused_until_ms;
+    if (pending->base.request.verb != VERB_STORE_WATCH && at_ms < k8s->watch.first_until_ms)
+        at_ms = k8s->watch.first_until_ms;
+    return at_ms > pending->not_before_ms ? at_ms : pending->not_before_ms;
 }
 
 void k8s_requests_start(void *state)
 {
     struct k8s *k8s = state;
     int64_t now_ms = host_boot_ms();
-    for (struct list_node *node = k8s->requests.first, *next; node != NULL; node = next) {
-        struct k8s_request *pending = LIST_ENTRY(node, struct k8s_request, node);
+    for (struct list_node *node = k8s->pending.all.first, *next; node != NULL; node = next) {
+        struct k8s_request *pending = (void *)LIST_ENTRY(node, struct pending, in_all);
         next = node->next; /* starting a request can end it, but none behind it */
-        if (pending->phase != PHASE_WAITING || k8s_request_is_blocked(pending, now_ms))
+        if (pending->phase != PHASE_WAITING || pending->base.behind != NULL)
             continue;
-        int64_t at_ms = k8s->paused_until_ms > pending->not_before_ms ? k8s->paused_until_ms
-                                                                      : pending->not_before_ms;
+        int64_t at_ms = k8s_request_start_ms(pending);
         if (at_ms > now_ms)
             k8s_request_wake_at(k8s, at_ms);
         else if (kube_login_ready(k8s->login))
@@ -92,35 +72,31 @@ void k8s_requests_start(void *state)
     }
 }
 
-static void k8s_request_free(struct k8s_request *pending)
+static void k8s_request_clear(struct pending *base)
 {
-    pending->k8s->request_count--;
+    struct k8s_request *pending = (struct k8s_request *)base;
+    if (pending->http != NULL)
+        http_cancel(pending->http);
     json_decref(pending->sent);
     free(pending->page);
-    free(pending);
 }
 
-void k8s_request_drop_all(struct k8s *k8s)
+/* A call to the API server ends at the deadline of its request. */
+void k8s_requests_init(struct k8s *k8s)
 {
-    for (struct list_node *node; (node = list_pop(&k8s->requests)) != NULL;) {
-        struct k8s_request *pending = LIST_ENTRY(node, struct k8s_request, node);
-        if (pending->http != NULL)
-            http_cancel(pending->http);
-        k8s_request_free(pending);
-    }
+    k8s->pending = (struct pending_set){.size = sizeof(struct k8s_request),
+                                        .most = K8S_REQUESTS_MAX,
+                                        .by_key = true,
+                                        .timeout_ms = k8s->callbacks.timeout_ms,
+                                        .clear = k8s_request_clear};
 }
 
 /* ---- replies to the caller ---- */
 
 void k8s_request_finish(struct k8s_request *pending, const struct store_reply *reply)
 {
-    struct k8s *k8s = pending->k8s;
-    store_done *done = pending->done;
-    void *caller = pending->caller;
-    list_remove(&k8s->requests, &pending->node);
-    k8s_request_free(pending);
-    k8s_request_wake_at(k8s, host_boot_ms()); /* starts the requests blocked by this one */
-    done(caller, reply);
+    k8s_request_wake_at(pending->k8s, host_boot_ms()); /* starts the request behind this one */
+    pending_reply(&pending->base, reply);
 }
 
 void k8s_request_fail(struct k8s_request *pending, enum reply_status result, const char *why)
@@ -141,7 +117,7 @@ static void k8s_request_finish_lease(struct k8s_request *pending, enum reply_sta
                                      const struct k8s_lease *lease, int64_t date_s)
 {
     struct k8s *k8s = pending->k8s;
-    const char *key = pending->request.key;
+    const char *key = pending->base.request.key;
     if (lease->state == K8S_LEASE_OURS && strcmp(lease->key, key) != 0) {
         (void)snprintf(k8s->why, sizeof k8s->why,
                        "the Lease %s belongs to another key, %.200s: choose ?names= or ?prefix= "
@@ -176,7 +152,7 @@ void k8s_request_send(struct k8s_request *pending, enum k8s_phase phase, const c
     pending->phase = phase;
     pending->http = k8s_call_leases(k8s, method, path, body,
                                     phase == PHASE_LISTING ? LIST_MAX : LEASE_REPLY_MAX,
-                                    pending->give_up_at_ms, &callbacks);
+                                    pending->base.deadline_ms, &callbacks);
     json_decref(body);
     if (pending->http != NULL)
         return;
@@ -200,7 +176,7 @@ static void k8s_request_read(struct k8s_request *pending, enum k8s_phase phase)
 static bool k8s_request_wait_locally(struct k8s_request *pending, const struct k8s_lease *lease)
 {
     struct k8s *k8s = pending->k8s;
-    const struct store_request *request = &pending->request;
+    const struct store_request *request = &pending->base.request;
     const struct store_summary *summary = &request->summary;
     if (lease == NULL || lease->state != K8S_LEASE_FOREIGN || summary->grants == 0 ||
         !k8s_lease_is_foreign_grant(lease, summary->request))
@@ -233,7 +209,7 @@ static bool k8s_request_give_way(struct k8s_request *pending, const struct k8s_l
         record_decode(write->bytes, write->length, &k8s->scratch, &error) != DECODE_OK)
         return false;
     k8s_lease_give_way(&k8s->scratch);
-    summarize_record(&k8s->scratch, pending->request.session, summary);
+    summarize_record(&k8s->scratch, pending->base.request.session, summary);
     write->bytes = k8s->encoded;
     write->length = record_encode(&k8s->scratch, k8s->encoded, sizeof k8s->encoded);
     return true;
@@ -246,7 +222,7 @@ static void k8s_request_write(struct k8s_request *pending, const json_t *before,
 {
     struct k8s *k8s = pending->k8s;
     char path[2 * K8S_NAME_MAX];
-    const struct store_request *request = &pending->request;
+    const struct store_request *request = &pending->base.request;
     struct store_summary summary = request->summary;
     if (k8s_request_wait_locally(pending, lease))
         return;
@@ -313,10 +289,10 @@ static bool k8s_condition_holds(const struct store_request *request, const struc
 static void k8s_request_execute(struct k8s_request *pending, const json_t *json,
                                 const struct k8s_lease *lease)
 {
-    if (lease->state == K8S_LEASE_FOREIGN && pending->request.condition.token != 0)
+    if (lease->state == K8S_LEASE_FOREIGN && pending->base.request.condition.token != 0)
         k8s_request_fail(pending, REPLY_DENIED,
                          "another program holds this Lease: only it can renew or release it");
-    else if (pending->request.verb == VERB_STORE_DELETE)
+    else if (pending->base.request.verb == VERB_STORE_DELETE)
         k8s_request_remove(pending, PHASE_DELETING, json, lease, lease->shared);
     else
         k8s_request_write(pending, json, lease);
@@ -329,9 +305,10 @@ static bool k8s_request_execute_cached(struct k8s_request *pending)
     struct k8s_lease lease;
     const struct cached_lease *cached = lease_cache_find(k8s, pending->name);
     json_t *json = cached != NULL ? json_incref(cached->json) : NULL;
-    bool known = json != NULL && lease_cache_parse(k8s, json, &lease) == NULL &&
-                 k8s_condition_holds(&pending->request, &lease) &&
-                 (lease.state != K8S_LEASE_OURS || strcmp(lease.key, pending->request.key) == 0);
+    bool known =
+        json != NULL && lease_cache_parse(k8s, json, &lease) == NULL &&
+        k8s_condition_holds(&pending->base.request, &lease) &&
+        (lease.state != K8S_LEASE_OURS || strcmp(lease.key, pending->base.request.key) == 0);
     if (known)
         k8s_request_execute(pending, json, &lease);
     json_decref(json);
@@ -341,14 +318,13 @@ static bool k8s_request_execute_cached(struct k8s_request *pending)
 static void k8s_request_start(struct k8s_request *pending)
 {
     struct k8s *k8s = pending->k8s;
-    const struct store_request *request = &pending->request;
+    const struct store_request *request = &pending->base.request;
     bool named = k8s_name_of(&k8s->url, request->key, pending->name);
     switch (request->verb) {
     case VERB_STORE_LIST:
         k8s_list_page(pending);
         return;
     case VERB_STORE_WATCH:
-        pending->phase = PHASE_OPENING;
         k8s_watch_add(pending);
         return;
     case VERB_STORE_HISTORY:
@@ -380,9 +356,9 @@ static void k8s_request_start(struct k8s_request *pending)
 static void k8s_request_recheck(struct k8s_request *pending, const json_t *json,
                                 const struct k8s_lease *lease, int64_t date_s)
 {
-    if (k8s_condition_holds(&pending->request, lease) && ++pending->rechecks < RECHECKS_MAX)
+    if (k8s_condition_holds(&pending->base.request, lease) && ++pending->rechecks < RECHECKS_MAX)
         k8s_request_execute(pending, json, lease);
-    else if (k8s_condition_holds(&pending->request, lease))
+    else if (k8s_condition_holds(&pending->base.request, lease))
         k8s_request_fail(pending, REPLY_TROUBLE, "the API server refuses without a reason");
     else
         k8s_request_finish_lease(pending, REPLY_CONFLICT, lease, date_s);
@@ -453,7 +429,7 @@ static bool k8s_request_retry(struct k8s_request *pending, const struct http_res
         pause_ms = SOME_TIME_MS;
     else if (reply->status != 401 || pending->refusals++ > 0)
         return false;
-    if (now_ms + pause_ms >= pending->give_up_at_ms)
+    if (now_ms + pause_ms >= pending->base.deadline_ms)
         return false;
     if (reply->status == 401)
         kube_login_refused(k8s->login);

@@ -21,16 +21,12 @@ enum { PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 5000, WATCH_S = 120 };
 static void k8s_watch_notify(struct k8s *k8s, const struct k8s_lease *lease, const char *key,
                              bool deleted)
 {
-    struct k8s_watcher *next;
-    for (struct k8s_watcher *watcher = k8s->watch.watchers; watcher != NULL; watcher = next) {
-        next = watcher->next;
-        if (strncmp(key, watcher->prefix, strlen(watcher->prefix)) != 0)
-            continue;
-        struct store_reply reply = k8s_lease_reply(k8s, lease, key);
-        if (deleted)
-            reply = (struct store_reply){.result = REPLY_OK, .key = key, .now_ms = TIME_UNKNOWN};
-        reply.more = true;
-        watcher->done(watcher->caller, &reply);
+    for (struct watchers_walk walk = watchers_walk(&k8s->watch.watchers, key);
+         watchers_next(&walk);) {
+        struct store_reply reply = {.result = REPLY_OK, .now_ms = TIME_UNKNOWN};
+        if (!deleted)
+            reply = k8s_lease_reply(k8s, lease, key);
+        watchers_deliver(&walk, &reply);
     }
 }
 
@@ -132,12 +128,7 @@ static void k8s_watch_fail(struct k8s *k8s, const char *why)
     struct k8s_watch *watch = &k8s->watch;
     struct store_reply reply = {.result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = why};
     watch->known = false;
-    while (watch->watchers != NULL) {
-        struct k8s_watcher *watcher = watch->watchers;
-        watch->watchers = watcher->next;
-        watcher->done(watcher->caller, &reply);
-        free(watcher);
-    }
+    watchers_end(&watch->watchers, &reply);
 }
 
 /* ---- stream ---- */
@@ -228,40 +219,26 @@ static void k8s_watch_follow(struct k8s *k8s)
 
 /* ---- start ---- */
 
-/* The watch is established: the watcher receives changes from now on. */
-static void k8s_watch_open_for(struct k8s_request *pending)
+/* The watch is established: watchers receive changes from now on. */
+static void k8s_watch_confirm(struct k8s *k8s)
 {
-    struct k8s *k8s = pending->k8s;
-    struct k8s_watch *watch = &k8s->watch;
-    struct k8s_watcher *watcher = calloc(1, sizeof *watcher);
-    if (watcher == NULL) {
-        k8s_request_fail(pending, REPLY_TROUBLE, "out of memory");
-        return;
-    }
-    text_copy(watcher->prefix, sizeof watcher->prefix, pending->request.key);
-    watcher->done = pending->done;
-    watcher->caller = pending->caller;
-    watcher->next = watch->watchers;
-    watch->watchers = watcher;
-    k8s_request_finish(
-        pending, &(struct store_reply){.result = REPLY_OK, .more = true, .now_ms = TIME_UNKNOWN});
+    watchers_confirm(&k8s->watch.watchers,
+                     &(struct store_reply){.result = REPLY_OK, .now_ms = TIME_UNKNOWN});
 }
 
-/* In order of arrival. The list is restarted each time, since a callback may add requests. */
-static void k8s_watch_open_all(struct k8s *k8s, const char *trouble)
+/* The watch is established, or cannot be: the requests behind it start. */
+static void k8s_watch_on_opened(struct k8s *k8s, const char *trouble)
 {
-    struct list_node *node = k8s->requests.first;
-    while (node != NULL) {
-        struct k8s_request *opening = LIST_ENTRY(node, struct k8s_request, node);
-        node = node->next;
-        if (opening->phase != PHASE_OPENING)
-            continue;
-        if (trouble != NULL)
-            k8s_request_fail(opening, REPLY_TROUBLE, trouble);
-        else
-            k8s_watch_open_for(opening);
-        node = k8s->requests.first;
+    k8s->watch.first_until_ms = 0;
+    if (trouble == NULL) {
+        k8s_watch_follow(k8s);
+        k8s_watch_confirm(k8s);
+        k8s_watch_notice_all(k8s);
+    } else {
+        k8s_watch_on_error(k8s, trouble);
+        k8s_watch_fail(k8s, trouble);
     }
+    k8s_requests_start(k8s);
 }
 
 static void k8s_watch_on_revision(void *owner, const struct http_response *reply)
@@ -273,18 +250,11 @@ static void k8s_watch_on_revision(void *owner, const struct http_response *reply
         json_string_value(json_object_get(json_object_get(json, "metadata"), "resourceVersion"));
     watch->http = NULL;
     watch->known = revision != NULL;
-    if (watch->known) {
+    if (watch->known)
         watch->revision = strtoull(revision, NULL, 10);
-        k8s_watch_follow(k8s);
-        k8s_watch_open_all(k8s, NULL);
-        k8s_watch_notice_all(k8s);
-    } else {
-        if (reply->status == 401)
-            kube_login_refused(k8s->login);
-        const char *why = k8s_explain(k8s, reply);
-        k8s_watch_on_error(k8s, why);
-        k8s_watch_open_all(k8s, why);
-    }
+    else if (reply->status == 401)
+        kube_login_refused(k8s->login);
+    k8s_watch_on_opened(k8s, watch->known ? NULL : k8s_explain(k8s, reply));
     json_decref(json);
 }
 
@@ -294,10 +264,8 @@ static void k8s_watch_find_revision(struct k8s *k8s)
     struct http_callbacks callbacks = {.done = k8s_watch_on_revision, .owner = k8s};
     watch->http = k8s_call_leases(k8s, "GET", "?limit=1", NULL, LEASE_REPLY_MAX,
                                   host_boot_ms() + k8s->callbacks.timeout_ms, &callbacks);
-    if (watch->http != NULL)
-        return;
-    k8s_watch_on_error(k8s, k8s->why);
-    k8s_watch_open_all(k8s, k8s->why);
+    if (watch->http == NULL)
+        k8s_watch_on_opened(k8s, k8s->why);
 }
 
 static void k8s_watch_on_timer(void *owner)
@@ -322,10 +290,12 @@ void k8s_watch_require(struct k8s *k8s)
 
 void k8s_watch_add(struct k8s_request *pending)
 {
-    if (pending->k8s->watch.known)
-        k8s_watch_open_for(pending);
+    struct k8s *k8s = pending->k8s;
+    (void)pending_watch(&pending->base, &k8s->watch.watchers);
+    if (k8s->watch.known)
+        k8s_watch_confirm(k8s);
     else
-        k8s_watch_require(pending->k8s); /* the reply follows once it is established */
+        k8s_watch_require(k8s); /* the reply follows once it is established */
 }
 
 void k8s_watch_init(struct k8s *k8s, uint64_t seed)
@@ -342,9 +312,5 @@ void k8s_watch_done(struct k8s *k8s)
     struct k8s_watch *watch = &k8s->watch;
     k8s_watch_drop(k8s);
     poller_call_at(k8s->poller, &watch->timer, POLLER_NEVER);
-    while (watch->watchers != NULL) {
-        struct k8s_watcher *watcher = watch->watchers;
-        watch->watchers = watcher->next;
-        free(watcher);
-    }
+    watchers_done(&watch->watchers);
 }
