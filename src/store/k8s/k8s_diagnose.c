@@ -150,43 +150,40 @@ static bool k8s_check_server(const struct diagnosis *diagnosis, struct k8s *k8s)
 
 enum permission { PERMITTED, FORBIDDEN, PERMISSION_UNKNOWN };
 
+/* `reply` has the reason if it is unknown. */
 static enum permission k8s_check_access(struct k8s *k8s, const char *group, const char *resource,
-                                        const char *verb, char *why, size_t size)
+                                        const char *verb, struct json_result *reply)
 {
-    struct json_result reply;
     json_t *body =
         json_pack("{s:s, s:s, s:{s:{s:s, s:s, s:s, s:s}}}", "apiVersion", "authorization.k8s.io/v1",
                   "kind", "SelfSubjectAccessReview", "spec", "resourceAttributes", "namespace",
                   k8s->kube.config.namespace, "group", group, "resource", resource, "verb", verb);
     kube_call(&k8s->kube, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body,
-              &reply);
-    const json_t *allowed = json_object_get(json_object_get(reply.json, "status"), "allowed");
-    enum permission permission = reply.status != 201     ? PERMISSION_UNKNOWN
-                                 : json_is_true(allowed) ? PERMITTED
-                                                         : FORBIDDEN;
-    (void)snprintf(why, size, "%s", reply.why);
-    json_result_done(&reply);
-    return permission;
+              reply);
+    bool allowed = json_is_true(json_object_get(json_object_get(reply->json, "status"), "allowed"));
+    json_result_done(reply);
+    return reply->status != 201 ? PERMISSION_UNKNOWN : allowed ? PERMITTED : FORBIDDEN;
 }
 
 /* One finding for all verbs. True when all are permitted. */
 static bool k8s_check_verbs(const struct diagnosis *diagnosis, struct k8s *k8s, const char *group,
                             const char *resource, const char *const *verbs, const char *remedy)
 {
-    char message[TEXT_SIZE], all[TEXT_SIZE], why[512] = "";
+    char message[TEXT_SIZE], all[TEXT_SIZE];
+    struct json_result reply = {0};
     struct text missing, asked;
     enum permission permission = PERMITTED;
     text_init(&missing, message, sizeof message);
     text_init(&asked, all, sizeof all);
     for (size_t i = 0; verbs[i] != NULL && permission != PERMISSION_UNKNOWN; i++) {
-        permission = k8s_check_access(k8s, group, resource, verbs[i], why, sizeof why);
+        permission = k8s_check_access(k8s, group, resource, verbs[i], &reply);
         TEXT_JOIN(&asked, i > 0 ? ", " : "", verbs[i]);
         if (permission == FORBIDDEN)
             TEXT_JOIN(&missing, missing.length > 0 ? ", " : "", verbs[i]);
     }
     if (permission == PERMISSION_UNKNOWN)
         diagnosis_report(diagnosis, FINDING_WARNING, "rights", NULL,
-                         "what we may do with %s cannot be asked: %s", resource, why);
+                         "what we may do with %s cannot be asked: %s", resource, reply.why);
     else if (missing.length > 0)
         diagnosis_report(diagnosis, FINDING_PROBLEM, "rights", remedy, "we may not %s %s in %s",
                          message, resource, k8s->kube.config.namespace);
@@ -263,9 +260,8 @@ static void k8s_check_leftovers(const struct diagnosis *diagnosis, struct k8s *k
 
 static void k8s_check_events(const struct diagnosis *diagnosis, struct k8s *k8s)
 {
-    char why[512] = "";
-    if (k8s->url.events &&
-        k8s_check_access(k8s, "", "events", "create", why, sizeof why) == FORBIDDEN)
+    struct json_result reply;
+    if (k8s->url.events && k8s_check_access(k8s, "", "events", "create", &reply) == FORBIDDEN)
         diagnosis_report(diagnosis, FINDING_WARNING, "events", EVENTS_ROLE,
                          "no Events are written: we may not create events in %s",
                          k8s->kube.config.namespace);

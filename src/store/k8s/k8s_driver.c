@@ -140,11 +140,10 @@ const struct store_driver k8s_driver = {
     .close = k8s_close,
     .submit = k8s_request_add,
     .step = k8s_step,
+    .fd = k8s_fd,
+    .margin_ms = k8s_margin_ms,
     .name = k8s_lease_name,
     .event = k8s_event_send,
-    /* for operators */
-    .collect = k8s_collect,
     .diagnose = k8s_diagnose,
-    .margin_ms = k8s_margin_ms,
-    .fd = k8s_fd,
+    .collect = k8s_collect,
 };
