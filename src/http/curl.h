@@ -12,6 +12,7 @@
 #define CURL_CALLS(X)      \
     X(easy_cleanup)        \
     X(easy_getinfo)        \
+    X(easy_header)         \
     X(easy_init)           \
     X(easy_setopt)         \
     X(easy_strerror)       \

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum {
     HTTP_MAGIC = 0x4177,
@@ -141,55 +140,6 @@ size_t http_on_body(char *bytes, size_t size, size_t count, void *owner)
     return length;
 }
 
-/* The value behind "Name:", or NULL if the line is another header. */
-static const char *value_in(const char *line, const char *name)
-{
-    size_t length = strlen(name);
-    if (strncasecmp(line, name, length) != 0 || line[length] != ':')
-        return NULL;
-    line += length + 1;
-    return line + strspn(line, " \t");
-}
-
-static void read_retry(struct http_request *request, const char *value)
-{
-    enum { MOST_S = 24 * 3600 };
-    char *end = NULL;
-    long long seconds = strtoll(value, &end, 10);
-    if (end == value) {
-        time_t at = request->http->curl->getdate(value, NULL);
-        if (at < 0 || request->date_s < 0)
-            return;
-        seconds = at - request->date_s;
-    }
-    if (seconds < 0)
-        seconds = 0;
-    request->retry_after_ms = 1000 * (seconds < MOST_S ? seconds : MOST_S);
-}
-
-/* Parses `299 - "text"`. Drops a text that does not fit; its bytes are untrusted. */
-static void read_warning(struct http_request *request, const char *value, size_t length)
-{
-    const char *at = memchr(value, '"', length), *end = value + length;
-    struct text text;
-    if (at == NULL)
-        return;
-    if (request->warnings == NULL)
-        request->warnings = calloc(1, HTTP_WARNINGS);
-    if (request->warnings == NULL)
-        return;
-    size_t before = strlen(request->warnings);
-    text_init(&text, request->warnings + before, HTTP_WARNINGS - before);
-    for (at++; at < end && *at != '"'; at++) {
-        at += *at == '\\' && at + 1 < end ? 1 : 0;
-        text_add_bytes(&text, at, 1);
-    }
-    text_clean(text.bytes, text.length);
-    text_add(&text, "\n");
-    if (text.cut)
-        request->warnings[before] = '\0';
-}
-
 static bool is_good(const struct http_request *request)
 {
     long status = 0;
@@ -197,26 +147,59 @@ static bool is_good(const struct http_request *request)
     return status == 200;
 }
 
+/* libcurl keeps the headers; their number is limited here. */
 size_t http_on_header(char *bytes, size_t size, size_t count, void *owner)
 {
     struct http_request *request = owner;
-    size_t length = size * count;
-    char line[256];
-    const char *value;
+    (void)bytes;
     if (request->callbacks.piece != NULL && is_good(request)) /* it has begun */
         poller_call_at(request->http->poller, &request->timeout, POLLER_NEVER);
-    static const char warning[] = "Warning:";
-    if (length > sizeof warning && strncasecmp(bytes, warning, sizeof warning - 1) == 0)
-        read_warning(request, bytes + sizeof warning - 1, length - sizeof warning + 1);
-    if (length >= sizeof line)
-        return length;
-    memcpy(line, bytes, length);
-    line[length] = '\0';
-    if ((value = value_in(line, "Date")) != NULL)
-        request->date_s = request->http->curl->getdate(value, NULL);
-    else if ((value = value_in(line, "Retry-After")) != NULL)
-        read_retry(request, value);
-    return length;
+    request->header_bytes += size * count;
+    request->too_long = request->header_bytes > HTTP_HEADERS_MAX;
+    return request->too_long ? 0 : size * count;
+}
+
+static const char *request_header(const struct http_request *request, const char *name,
+                                  size_t index)
+{
+    struct curl_header *header = NULL;
+    bool found = request->http->curl->easy_header(request->easy, name, index, CURLH_HEADER, -1,
+                                                  &header) == CURLHE_OK;
+    const char *value = found ? header->value + strspn(header->value, " \t\r\n") : NULL;
+    return found && strlen(value) <= HTTP_HEADER_MAX ? value
+                                                     : NULL; /* an empty one may be "\r\n" */
+}
+
+const char *http_header(const struct http_response *response, const char *name, size_t index)
+{
+    return response->status != 0 ? request_header(response->request, name, index) : NULL;
+}
+
+static int64_t request_date_s(const struct http_request *request, const char *name)
+{
+    const char *value = request_header(request, name, /* index= */ 0);
+    time_t at = value != NULL ? request->http->curl->getdate(value, NULL) : -1;
+    return at >= 0 ? (int64_t)at : -1;
+}
+
+/* Seconds, or a date of the server's clock. */
+static int64_t request_retry_ms(const struct http_request *request, int64_t date_s)
+{
+    enum { MOST_S = 24 * 3600 };
+    const char *value = request_header(request, "Retry-After", /* index= */ 0);
+    char *end = NULL;
+    if (value == NULL)
+        return -1;
+    long long seconds = strtoll(value, &end, 10);
+    if (end == value) {
+        int64_t at_s = request_date_s(request, "Retry-After");
+        if (at_s < 0 || date_s < 0)
+            return -1;
+        seconds = at_s - date_s;
+    }
+    if (seconds < 0)
+        seconds = 0;
+    return 1000 * (seconds < MOST_S ? seconds : MOST_S);
 }
 
 /* ---- delivery ---- */
@@ -233,7 +216,7 @@ static void request_drop(struct http_request *request)
         (void)curl->multi_remove_handle(http->multi, request->easy);
         curl->easy_cleanup(request->easy);
         for (struct curl_slist *header = request->headers; header != NULL; header = header->next)
-            explicit_bzero(header->data, strlen(header->data)); /* one has the bearer token */
+            explicit_bzero(header->data, strlen(header->data)); /* one has the credential */
         curl->slist_free_all(request->headers);
         curl->slist_free_all(request->connect_to);
     }
@@ -241,7 +224,6 @@ static void request_drop(struct http_request *request)
         explicit_bzero(request->body, request->body_length);
     if (request->bytes != NULL)
         explicit_bzero(request->bytes, request->room); /* it may contain a token */
-    free(request->warnings);
     free(request->bytes);
     free(request->body);
     free(request->url);
@@ -265,7 +247,6 @@ static void request_fail(struct http_request *request, const char *what)
     (void)snprintf(message, sizeof message, "%s: %s", request->host_port, what);
     struct http_response response = {.refused = request->refused,
                                      .body = "",
-                                     .warnings = "",
                                      .date_s = -1,
                                      .retry_after_ms = -1,
                                      .why = message};
@@ -286,12 +267,13 @@ static void request_report(struct http_request *request, CURLcode code)
         request_fail(request, request->too_long ? "the answer is too long" : message);
         return;
     }
+    int64_t date_s = request_date_s(request, "Date");
     struct http_response response = {.status = (int)status,
                                      .body = request->bytes != NULL ? request->bytes : "",
                                      .body_length = request->length,
-                                     .warnings = request->warnings != NULL ? request->warnings : "",
-                                     .date_s = request->date_s,
-                                     .retry_after_ms = request->retry_after_ms};
+                                     .date_s = date_s,
+                                     .retry_after_ms = request_retry_ms(request, date_s),
+                                     .request = request};
     request_finish(request, &response);
 }
 
@@ -367,7 +349,6 @@ struct http_request *http_start(struct http *http, const struct http_options *op
     list_prepend(&http->requests, &request->node);
     request->callbacks = *callbacks;
     request->most = options->most;
-    request->date_s = request->retry_after_ms = -1;
     request->timeout_ms = http->curl != NULL ? options->timeout_ms : 0;
     request->timeout.due = request_on_timeout;
     request->timeout.owner = request;

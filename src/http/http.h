@@ -11,12 +11,16 @@
 struct http;         /* connections to any number of servers */
 struct http_request; /* freed once `done` returns */
 
+enum { HTTP_HEADER_MAX = 4096 };
+
 struct http_options {
     const char *method, *url;
     const char *const *headers; /* "Name: value", NULL-terminated; copied */
     const char *body;           /* copied; NULL: none */
     size_t body_length;
-    const char *bearer; /* a secret, sent as Authorization, never shown; copied; NULL: none */
+    /* A secret, sent as Authorization after `scheme` (NULL: alone), never shown; copied; NULL:
+     * none. Redirects are not followed, so no other server receives it. */
+    const char *credential, *scheme;
     struct stream_tls tls;
     const char *proxy;  /* copied; NULL: from https_proxy and similar variables */
     int64_t timeout_ms; /* for the whole request; with `piece`, until the first header */
@@ -30,8 +34,8 @@ struct http_response {
     size_t body_length;
     int64_t date_s;         /* of the Date header, seconds since 1970; −1: none */
     int64_t retry_after_ms; /* −1: none */
-    const char *warnings;   /* the texts of Warning headers, a line each, without controls; "" */
     const char *why;        /* status 0: the error */
+    const struct http_request *request;
 };
 
 struct http_callbacks {
@@ -46,6 +50,9 @@ void http_free(struct http **http); /* requests in flight end without a callback
 /* NULL when out of memory. */
 struct http_request *http_start(struct http *http, const struct http_options *options,
                                 const struct http_callbacks *callbacks);
+/* The value of the header of that name, or of the index-th of several, as the server sent it; NULL:
+ * there is none, or it is longer than HTTP_HEADER_MAX. Valid until the callback returns. */
+const char *http_header(const struct http_response *response, const char *name, size_t index);
 /* No callback follows. */
 void http_cancel(struct http_request *request);
 

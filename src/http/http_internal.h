@@ -30,16 +30,15 @@ struct http_request {
     size_t most;
     char *bytes; /* of the response, not consumed yet */
     size_t length, room;
-    int64_t date_s, retry_after_ms;
-    char *warnings; /* HTTP_WARNINGS bytes; NULL: none came */
-    bool fresh;     /* bytes not passed to `piece` yet */
-    bool too_long;  /* exceeds `most` */
+    size_t header_bytes;
+    bool fresh;    /* bytes not passed to `piece` yet */
+    bool too_long; /* exceeds `most`, or its headers HTTP_HEADERS_MAX */
     bool refused;
     char host_port[128];
     char message[CURL_ERROR_SIZE];
 };
 
-enum { HTTP_WARNINGS = 4096 };
+enum { HTTP_HEADERS_MAX = 64 * 1024 };
 
 /* Configures the request and passes it to libcurl; false when out of memory. */
 bool http_set_up(struct http_request *request, const struct http_options *options);

@@ -53,18 +53,17 @@ static bool set_headers(struct http_request *request, const struct http_options 
     bool fits = add_header(request, "Expect:"); /* no 100-continue before the body */
     for (size_t i = 0; fits && options->headers != NULL && options->headers[i] != NULL; i++)
         fits = add_header(request, options->headers[i]);
-    if (fits && options->bearer != NULL) {
-        static const char begins[] = "Authorization: Bearer ";
-        size_t size = sizeof begins + strlen(options->bearer);
-        char *line = malloc(size);
-        fits = line != NULL;
-        if (fits) {
-            (void)snprintf(line, size, "%s%s", begins, options->bearer);
-            fits = add_header(request, line);
-            explicit_bzero(line, size);
-        }
-        free(line);
-    }
+    if (!fits || options->credential == NULL)
+        return fits;
+    char *line = NULL;
+    int length =
+        asprintf(&line, "Authorization: %s%s%s", options->scheme != NULL ? options->scheme : "",
+                 options->scheme != NULL ? " " : "", options->credential);
+    if (length < 0)
+        return false;
+    fits = add_header(request, line);
+    explicit_bzero(line, (size_t)length);
+    free(line);
     return fits;
 }
 

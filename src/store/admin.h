@@ -34,8 +34,8 @@ struct collection {
 struct collect_options;
 
 /* Collects the workload objects of a kind. Objects are above the stores, so the library passes this
- * function to the driver, which calls it with its own probe. */
-typedef void collect_objects_fn(void *probe, const struct collect_options *options,
+ * function to the driver, which calls it with its connection. */
+typedef void collect_objects_fn(void *connection, const struct collect_options *options,
                                 struct collection *out);
 
 struct collect_options {

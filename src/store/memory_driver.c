@@ -11,6 +11,7 @@
 #include "store/admin.h"
 #include "store/condition.h"
 #include "store/expiry.h"
+#include "store/watchers.h"
 #include "wire/url_redact.h"
 
 #include <stdlib.h>
@@ -18,7 +19,6 @@
 
 enum {
     MEMORY_MAGIC = 0x3e3017,
-    WATCHES_MAX = 64,
     BUCKETS_FIRST = 16,
     IDS_MAX = 1000000, /* by default: memory:?ids=1000000 */
     EXPIRE_AT_ONCE = 4,
@@ -35,12 +35,6 @@ struct memory_entry {
     char *bytes;
 };
 
-struct memory_watch {
-    char *prefix;
-    store_done *done;
-    void *caller;
-};
-
 struct memory {
     uint32_t magic;
     struct store_clock clock;
@@ -50,8 +44,7 @@ struct memory {
     struct heap ends;
     size_t id_count, id_most;
     uint64_t refused; /* new ids, for lack of room */
-    size_t watch_count;
-    struct memory_watch watches[WATCHES_MAX];
+    struct watchers watchers;
     struct record scratch;
     char encoded[RECORD_MAX + 1];
 };
@@ -127,15 +120,12 @@ static struct store_reply memory_reply(const struct memory *memory, enum reply_s
 /* Each watcher gets the current record: an earlier callback may have changed it. */
 static void memory_notify_watchers(struct memory *memory, const char *key)
 {
+    if (memory->watchers.count == 0)
+        return;
     uint64_t hash = hash_string(key);
-    for (size_t i = 0; i < memory->watch_count; i++) {
-        const struct memory_watch *watcher = &memory->watches[i];
-        if (strncmp(key, watcher->prefix, strlen(watcher->prefix)) != 0)
-            continue;
+    for (struct watchers_walk walk = watchers_walk(&memory->watchers, key); watchers_next(&walk);) {
         struct store_reply reply = memory_reply(memory, REPLY_OK, *memory_find(memory, key, hash));
-        reply.more = true;
-        reply.key = key;
-        watcher->done(watcher->caller, &reply);
+        watchers_deliver(&walk, &reply);
     }
 }
 
@@ -317,14 +307,9 @@ static void memory_list(struct memory *memory, const struct store_request *reque
 static void memory_watch(struct memory *memory, const struct store_request *request,
                          store_done *done, void *caller)
 {
-    char *prefix = memory->watch_count < WATCHES_MAX ? strdup(request->key) : NULL;
-    struct store_reply reply =
-        memory_reply(memory, prefix != NULL ? REPLY_OK : REPLY_TROUBLE, NULL);
-    reply.more = prefix != NULL;
-    if (prefix != NULL)
-        memory->watches[memory->watch_count++] =
-            (struct memory_watch){.prefix = prefix, .done = done, .caller = caller};
-    done(caller, &reply);
+    struct store_reply reply = memory_reply(memory, REPLY_OK, NULL);
+    (void)watchers_add(&memory->watchers, request->key, done, caller);
+    watchers_confirm(&memory->watchers, &reply);
 }
 
 static void memory_submit(void *state, const struct store_request *submitted, store_done *done,
@@ -410,8 +395,7 @@ static void memory_close(void *state)
             free_entry(entry);
         }
     }
-    for (size_t i = 0; i < memory->watch_count; i++)
-        free(memory->watches[i].prefix);
+    watchers_done(&memory->watchers);
     free(memory->buckets);
     memory->magic = 0;
 }

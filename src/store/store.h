@@ -162,8 +162,8 @@ struct store_driver {
     /* The shortest TTL that can be renewed in time here; callers refuse shorter ones. 0: no
      * minimum. */
     int64_t ttl_least_ms;
-    /* A step may wait for a disk or for other processes (see store_thread.h). submit() may be
-     * called while a step runs in another thread, and never waits. */
+    /* A step may wait for a disk or for other processes: store_thread.h runs the store in a thread
+     * of its own, which also calls submit(). */
     bool waits;
     int (*fd)(void *state); /* readable when a step would deliver something */
     /* STORE_SESSIONS: a new descriptor, owned by the caller, for a command to inherit. The session

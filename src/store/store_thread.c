@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See store_thread.h. Requests go to the driver's own queue at once, and the thread steps the
- * driver. Its replies are copied into reports, which the caller takes from a list under the mutex.
+ * See store_thread.h. The thread takes the queued requests, submits them to the driver and steps
+ * it. Its replies are copied into reports, which the caller takes from a list under the mutex.
  */
 #include "store/store_thread.h"
 
 #include "base/check.h"
-#include "base/list.h"
+#include "store/pending.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { STORE_THREAD_MAGIC = 0xbe51de, REQUESTS_MAX = 1024, UNDELIVERED_MAX = 4096 };
+enum { STORE_THREAD_MAGIC = 0xbe51de, REQUESTS_MAX = 4096, UNDELIVERED_MAX = 4096 };
 
 /* A reply with copies of all it points to; or a notification, which has no submission. */
 struct thread_report {
@@ -29,10 +29,8 @@ struct thread_report {
 
 /* A request, until its last reply is delivered. */
 struct submission {
-    struct list_node node;
+    struct pending base; /* first */
     struct store_thread *thread;
-    store_done *done;
-    void *caller;
     atomic_bool lacks_memory; /* the report below is in use */
     struct thread_report spare;
 };
@@ -44,12 +42,12 @@ struct store_thread {
     struct store_callbacks callbacks; /* the caller's */
     pthread_t handle;
     int work_fd, caller_fd; /* eventfds: to the thread, to the caller */
-    atomic_size_t waiting;  /* submitted since the last step began */
     pthread_mutex_t mutex;  /* protects what follows */
     pthread_cond_t drained;
     bool ending;
     size_t undelivered;
-    struct list submissions, reports;
+    struct pending_set submissions;
+    struct list queued, reports; /* for the thread, for the caller */
 };
 
 static void eventfd_signal(int fd)
@@ -148,12 +146,14 @@ static void *store_thread_main(void *argument)
     for (;;) {
         (void)poll(waits, 2, /* timeout= */ -1);
         eventfd_drain(thread->work_fd);
-        atomic_store(&thread->waiting, 0); /* before the step takes them */
         (void)pthread_mutex_lock(&thread->mutex);
         bool ending = thread->ending;
+        struct list queued = list_take_all(&thread->queued);
         (void)pthread_mutex_unlock(&thread->mutex);
         if (ending)
             return NULL;
+        for (struct submission *submission; (submission = pending_pop(&queued)) != NULL;)
+            driver->submit(thread->state, &submission->base.request, on_store_reply, submission);
         if (driver->step != NULL)
             driver->step(thread->state);
     }
@@ -192,12 +192,14 @@ struct store_thread *store_thread_new(const struct store_driver *driver, const c
     struct store_callbacks inner = *callbacks;
     inner.notice = on_store_notice;
     inner.owner = thread;
-    *thread = (struct store_thread){.magic = STORE_THREAD_MAGIC,
-                                    .driver = driver,
-                                    .state = malloc(driver->state_size),
-                                    .callbacks = *callbacks,
-                                    .work_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-                                    .caller_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    *thread = (struct store_thread){
+        .magic = STORE_THREAD_MAGIC,
+        .driver = driver,
+        .state = malloc(driver->state_size),
+        .callbacks = *callbacks,
+        .submissions = {.size = sizeof(struct submission), .most = REQUESTS_MAX},
+        .work_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+        .caller_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     (void)pthread_mutex_init(&thread->mutex, NULL);
     (void)pthread_cond_init(&thread->drained, NULL);
     if (thread->state == NULL || thread->work_fd < 0 || thread->caller_fd < 0)
@@ -213,7 +215,7 @@ struct store_thread *store_thread_new(const struct store_driver *driver, const c
 }
 
 /* With the submissions whose last reply they are. */
-static void free_reports(struct store_thread *thread, struct list *reports)
+static void free_reports(struct list *reports)
 {
     for (struct list_node *node = reports->first, *next; node != NULL; node = next) {
         struct thread_report *report = LIST_ENTRY(node, struct thread_report, node);
@@ -224,10 +226,8 @@ static void free_reports(struct store_thread *thread, struct list *reports)
             atomic_store(&submission->lacks_memory, false);
         else
             free(report);
-        if (last) {
-            list_remove(&thread->submissions, &submission->node);
-            free(submission);
-        }
+        if (last)
+            pending_drop(&submission->base);
     }
 }
 
@@ -244,11 +244,8 @@ void store_thread_free(struct store_thread **thread_pointer)
     eventfd_signal(thread->work_fd);
     (void)pthread_join(thread->handle, NULL);
     thread->driver->close(thread->state);
-    free_reports(thread, &thread->reports);
-    for (struct list_node *node = thread->submissions.first, *next; node != NULL; node = next) {
-        next = node->next;
-        free(LIST_ENTRY(node, struct submission, node));
-    }
+    free_reports(&thread->reports);
+    pending_done(&thread->submissions);
     thread->magic = 0;
     store_thread_destroy(thread);
     *thread_pointer = NULL;
@@ -258,24 +255,17 @@ void store_thread_submit(struct store_thread *thread, const struct store_request
                          store_done *done, void *caller)
 {
     ASSERT(thread->magic == STORE_THREAD_MAGIC);
-    bool full = atomic_load(&thread->waiting) >= REQUESTS_MAX;
-    struct submission *submission = full ? NULL : malloc(sizeof *submission);
-    if (submission == NULL) {
-        done(caller, &(struct store_reply){.result = REPLY_TROUBLE,
-                                           .now_ms = TIME_UNKNOWN,
-                                           .why = "too many requests at once, or out of memory"});
-        return;
-    }
-    submission->thread = thread;
-    submission->done = done;
-    submission->caller = caller;
-    atomic_init(&submission->lacks_memory, false);
     (void)pthread_mutex_lock(&thread->mutex);
-    list_append(&thread->submissions, &submission->node);
+    bool idle = thread->queued.first == NULL;
+    struct submission *submission = pending_add(&thread->submissions, request, done, caller);
+    if (submission != NULL) {
+        submission->thread = thread;
+        list_append(&thread->queued, &submission->base.in_queue);
+    }
     (void)pthread_mutex_unlock(&thread->mutex);
-    thread->driver->submit(thread->state, request, on_store_reply, submission);
-    /* Counted after it is in the driver's queue, so that the step that it wakes finds it. */
-    if (atomic_fetch_add(&thread->waiting, 1) == 0)
+    if (submission == NULL)
+        pending_refuse(done, caller);
+    else if (idle)
         eventfd_signal(thread->work_fd);
 }
 
@@ -303,12 +293,12 @@ void store_thread_step(struct store_thread *thread)
         const struct thread_report *report = LIST_ENTRY(node, struct thread_report, node);
         const struct submission *submission = report->submission;
         if (submission != NULL)
-            submission->done(submission->caller, &report->reply);
+            submission->base.done(submission->base.caller, &report->reply);
         else if (thread->callbacks.notice != NULL)
             thread->callbacks.notice(thread->callbacks.owner, report->reply.key,
                                      report->reply.present ? &report->reply : NULL);
     }
     (void)pthread_mutex_lock(&thread->mutex);
-    free_reports(thread, &reports);
+    free_reports(&reports);
     (void)pthread_mutex_unlock(&thread->mutex);
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 5000, PAGE = 50, PAGES_MAX = 2000 };
+enum { PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 5000 };
 
 /* ---- entries ---- */
 
@@ -158,43 +158,36 @@ static bool workload_cache_on_change(struct workloads *workloads, const json_t *
     return true;
 }
 
-static size_t workload_cache_on_data(void *owner, const char *bytes, size_t length)
+static bool workload_cache_on_line(void *owner, json_t *change, size_t size)
 {
     struct workloads *workloads = owner;
     struct workload_cache *cache = &workloads->cache;
-    size_t used = 0;
-    const char *end;
-    while ((end = memchr(bytes + used, '\n', length - used)) != NULL) {
-        json_t *change = kube_parse(bytes + used, (size_t)(end - bytes) - used);
-        used = (size_t)(end - bytes) + 1;
-        bool good = workload_cache_on_change(workloads, change);
-        json_decref(change);
+    bool good = workload_cache_on_change(workloads, change);
+    (void)size;
+    if (good) {
         backoff_reset(&cache->backoff);
-        if (!good) {
-            cache->revision[0] = '\0';
-            cache->complete = false;
-            return length;
-        }
+        return true;
     }
-    return used;
+    cache->revision[0] = '\0';
+    cache->complete = false;
+    cache->not_before_ms = host_boot_ms() + backoff_pause_ms(&cache->backoff);
+    json_request_cancel(&cache->watch);
+    return false;
 }
 
 /* The server ends a watch regularly (200); everything else is an error, which may last. */
-static void workload_cache_on_end(void *owner, const struct http_response *response)
+static void workload_cache_on_end(void *owner, const struct json_reply *reply)
 {
     struct workloads *workloads = owner;
     struct workload_cache *cache = &workloads->cache;
     int64_t now_ms = host_boot_ms();
-    cache->watch = NULL;
     cache->not_before_ms = now_ms + backoff_pause_ms(&cache->backoff);
-    if (response->status == 200)
+    if (reply->status == 200)
         return;
-    if (response->status == 410) {
+    if (reply->status == 410) {
         cache->revision[0] = '\0';
         cache->complete = false;
     }
-    if (response->status == 401)
-        kube_login_refused(workloads->login);
     if (cache->down_since_ms == 0)
         cache->down_since_ms = now_ms;
 }
@@ -202,67 +195,57 @@ static void workload_cache_on_end(void *owner, const struct http_response *respo
 static void workload_cache_open_watch(struct workloads *workloads)
 {
     struct workload_cache *cache = &workloads->cache;
-    struct http_callbacks callbacks = {
-        .piece = workload_cache_on_data, .done = workload_cache_on_end, .owner = workloads};
-    char path[PATH_SIZE * 2 + 128], text[WHY_SIZE];
+    struct json_callbacks callbacks = {
+        .line = workload_cache_on_line, .done = workload_cache_on_end, .owner = workloads};
+    char path[PATH_SIZE * 2 + 128];
     (void)snprintf(path, sizeof path,
                    "%s?watch=true&allowWatchBookmarks=true&timeoutSeconds=%d&resourceVersion=%s&%s",
                    workloads->path, workloads->watch_s, cache->revision, cache->selector);
-    struct kube_call call = {.method = "GET",
+    struct json_call call = {.method = "GET",
                              .path = path,
                              .most = OBJECT_REPLY_MAX,
-                             .timeout_ms = workloads->timeout_ms};
-    struct text why;
-    text_init(&why, text, sizeof text); /* unused: the watch is retried */
-    if (kube_login_ready(workloads->login))
-        cache->watch = kube_call(workloads->login, workloads->http, &call, &callbacks, &why);
-    if (cache->watch == NULL)
-        cache->not_before_ms = host_boot_ms() + backoff_pause_ms(&cache->backoff);
-    cache->watch_until_ms =
-        host_boot_ms() + (int64_t)workloads->watch_s * 1000 + workloads->timeout_ms;
+                             .give_up_at_ms = host_boot_ms() + workloads->timeout_ms};
+    json_request_start(&cache->watch, workloads->kube.json, &call, &callbacks);
+    cache->watch_until_ms = call.give_up_at_ms + (int64_t)workloads->watch_s * 1000;
 }
 
-/* Reads one page; `more` becomes the continue token, empty after the last page. False on error. */
-static bool workload_cache_list_page(struct workloads *workloads, char *more, size_t size)
+/* False on error. */
+static bool workload_cache_list_page(struct workloads *workloads, struct json_pages *pages)
 {
-    char path[PATH_SIZE * 2 + 128 + 2048];
-    struct api_reply reply;
-    const char *wrong = NULL;
-    (void)snprintf(path, sizeof path, "%s?limit=%d%s%s&%s", workloads->path, PAGE,
-                   *more != '\0' ? "&continue=" : "", more, workloads->cache.selector);
-    struct kube_call call = {.method = "GET", .path = path};
+    char path[KUBE_PATH_MAX];
+    struct json_result reply;
+    const char *wrong;
+    kube_page_path(path, workloads->path, workloads->cache.selector, pages);
+    struct json_call call = {.method = "GET", .path = path};
     workloads_call(workloads, &call, &reply);
-    const json_t *metadata = json_object_get(reply.json, "metadata");
-    const json_t *items = json_object_get(reply.json, "items");
-    char *next = kube_list_next(reply.json, *more != '\0' ? more : NULL, &wrong);
-    bool is_list = json_is_array(items) || json_is_null(items); /* null: Go's empty slice */
-    bool good = reply.status == 200 && is_list && wrong == NULL;
-    if (good) {
-        for (size_t i = 0; i < json_array_size(items); i++)
-            workload_cache_put(workloads, json_array_get(items, i));
-        workload_cache_set_revision(&workloads->cache, metadata);
-        (void)snprintf(more, size, "%s", next != NULL ? next : "");
-    }
-    free(next);
-    api_reply_done(&reply);
+    const json_t *items = kube_page_items(pages, reply.json, /* length= */ 0, &wrong);
+    bool good = reply.status == 200 && wrong == NULL;
+    for (size_t i = 0; good && i < json_array_size(items); i++)
+        workload_cache_put(workloads, json_array_get(items, i));
+    if (good)
+        workload_cache_set_revision(&workloads->cache, json_object_get(reply.json, "metadata"));
+    json_result_done(&reply);
     return good;
 }
 
 static void workload_cache_list_all(struct workloads *workloads)
 {
     struct workload_cache *cache = &workloads->cache;
-    char more[2048] = "";
+    struct json_pages pages = {0};
+    bool good;
     workload_cache_clear(cache);
     cache->followed_seen = false;
-    for (unsigned pages = 0; pages == 0 || *more != '\0'; pages++) {
-        if (pages >= PAGES_MAX || !workload_cache_list_page(workloads, more, sizeof more)) {
-            int64_t now_ms = host_boot_ms();
-            cache->revision[0] = '\0';
-            if (cache->down_since_ms == 0)
-                cache->down_since_ms = now_ms;
-            cache->not_before_ms = now_ms + backoff_pause_ms(&cache->backoff);
-            return;
-        }
+    do
+        good = workload_cache_list_page(workloads, &pages);
+    while (good && pages.next != NULL);
+    json_pages_done(&pages);
+    if (!good) {
+        int64_t now_ms = host_boot_ms();
+        cache->revision[0] = '\0';
+        if (cache->down_since_ms == 0)
+            cache->down_since_ms = now_ms;
+        cache->not_before_ms = now_ms + backoff_pause_ms(&cache->backoff);
+        return;
     }
     cache->complete = !cache->overflowed;
     cache->followed_gone = cache->followed_gone || !cache->followed_seen;
@@ -276,12 +259,10 @@ void workload_cache_refresh(struct workloads *workloads)
     struct workload_cache *cache = &workloads->cache;
     if (cache->selector[0] == '\0')
         return;
-    poller_step(workloads->poller);
-    if (cache->watch != NULL && host_boot_ms() >= cache->watch_until_ms) {
-        http_cancel(cache->watch); /* the server has not ended it in time */
-        cache->watch = NULL;
-    }
-    if (cache->watch != NULL || host_boot_ms() < cache->not_before_ms)
+    poller_step(workloads->kube.poller);
+    if (host_boot_ms() >= cache->watch_until_ms)
+        json_request_cancel(&cache->watch); /* the server has not ended it in time */
+    if (cache->watch.api != NULL || host_boot_ms() < cache->not_before_ms)
         return;
     if (cache->revision[0] == '\0' || cache->down_since_ms != 0)
         workload_cache_list_all(workloads);
@@ -302,8 +283,7 @@ void workload_cache_watch(struct workloads *workloads, const char *selector)
 void workload_cache_done(struct workloads *workloads)
 {
     struct workload_cache *cache = &workloads->cache;
-    if (cache->watch != NULL)
-        http_cancel(cache->watch);
+    json_request_cancel(&cache->watch);
     workload_cache_clear(cache);
     free(cache->all);
     *cache = (struct workload_cache){0};

@@ -6,18 +6,15 @@
  */
 #include "workload/workload_collect.h"
 
-#include "store/k8s/kube_api.h"
+#include "core/record.h"
 #include "workload/workload_object.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 enum {
     PATH_SIZE = 512,
-    PAGE = 50,
-    PAGES_MAX = 2000,
     COOLDOWN_DEFAULT_MS = 5 * 60 * 1000, /* of an object without one */
 };
 
@@ -25,7 +22,7 @@ enum {
 #define MINUTE_NS (60 * SECOND_NS)
 
 struct collect_round {
-    struct k8s_probe *probe;
+    struct kube_api *kube;
     const struct end_rules *rules;
     unsigned rate;
     char path[PATH_SIZE]; /* of the kind's objects */
@@ -41,7 +38,7 @@ static bool collect_fail(struct collect_round *round, const char *text)
 
 /* An unknown kind is a usage error; otherwise the reply has the reason. */
 static bool collect_fail_kind(struct collect_round *round, const char *kind,
-                              const struct k8s_reply *reply)
+                              const struct json_result *reply)
 {
     round->out->usage = reply->status == 200 || reply->status == 404;
     if (!round->out->usage)
@@ -64,48 +61,47 @@ static bool is_resource_name(const char *text, size_t length)
 static bool collect_find_group(struct collect_round *round, const char *kind, const char *group,
                                char out[PATH_SIZE])
 {
-    struct k8s_reply reply;
+    struct json_result reply;
     char path[PATH_SIZE];
     if (*group == '\0') {
         (void)snprintf(out, PATH_SIZE, "/api/v1");
         return true;
     }
     (void)snprintf(path, sizeof path, "/apis/%s", group);
-    k8s_probe_call(round->probe, "GET", path, NULL, &reply);
+    kube_call(round->kube, "GET", path, NULL, &reply);
     const char *version = kube_string(json_object_get(reply.json, "preferredVersion"), "version");
     bool found = reply.status == 200 && is_resource_name(version, strlen(version));
     (void)snprintf(out, PATH_SIZE, "/apis/%.120s/%.120s", group, version);
     if (!found)
         (void)collect_fail_kind(round, kind, &reply);
-    k8s_reply_done(&reply);
+    json_result_done(&reply);
     return found;
 }
 
 static bool collect_find_kind(struct collect_round *round, const char *kind)
 {
-    struct k8s_reply reply;
+    struct json_result reply;
     char base[PATH_SIZE], name[PATH_SIZE / 4];
     size_t length = strcspn(kind, "."), index;
     const char *group = kind[length] == '.' ? kind + length + 1 : "";
     const json_t *entry, *found = NULL;
     if (!is_resource_name(kind, length) ||
         (*group != '\0' && !is_resource_name(group, strlen(group))))
-        return collect_fail_kind(round, kind, &(struct k8s_reply){.status = 404});
+        return collect_fail_kind(round, kind, &(struct json_result){.status = 404});
     (void)snprintf(name, sizeof name, "%.*s", (int)length, kind);
     if (!collect_find_group(round, kind, group, base))
         return false;
-    k8s_probe_call(round->probe, "GET", base, NULL, &reply);
+    kube_call(round->kube, "GET", base, NULL, &reply);
     json_array_foreach(json_object_get(reply.json, "resources"), index, entry)
     {
         found = strcmp(kube_string(entry, "name"), name) == 0 ? entry : found;
     }
     bool spaced = json_is_true(json_object_get(found, "namespaced"));
     (void)snprintf(round->path, sizeof round->path, "%.260s%s%s/%s", base,
-                   spaced ? "/namespaces/" : "", spaced ? k8s_probe_namespace(round->probe) : "",
-                   name);
+                   spaced ? "/namespaces/" : "", spaced ? round->kube->config.namespace : "", name);
     if (found == NULL)
         (void)collect_fail_kind(round, kind, &reply);
-    k8s_reply_done(&reply);
+    json_result_done(&reply);
     return round->out->why[0] == '\0';
 }
 
@@ -115,15 +111,15 @@ static bool collect_find_kind(struct collect_round *round, const char *kind)
 static bool collect_drop_finalizer(struct collect_round *round, const char *path,
                                    const json_t *object, struct workload_view *view)
 {
-    struct k8s_reply reply;
+    struct json_result reply;
     struct workload_view left;
-    k8s_probe_call(round->probe, "PATCH", path, workload_finalizer_patch(object), &reply);
+    kube_call(round->kube, "PATCH", path, workload_finalizer_patch(object), &reply);
     bool good = reply.status == 200;
     if (good && workload_read(reply.json, round->rules, NULL, NULL, &left))
         text_copy(view->revision, sizeof view->revision, left.revision);
     if (!good && reply.status != 409 && reply.status != 404)
         (void)collect_fail(round, reply.why);
-    k8s_reply_done(&reply);
+    json_result_done(&reply);
     return good;
 }
 
@@ -131,17 +127,17 @@ static bool collect_remove_object(struct collect_round *round, const char *name,
                                   const json_t *object, struct workload_view *view)
 {
     char path[PATH_SIZE * 2];
-    struct k8s_reply reply;
+    struct json_result reply;
     (void)snprintf(path, sizeof path, "%s/%s", round->path, name);
     if (view->finalizer && !collect_drop_finalizer(round, path, object, view))
         return false;
     if (view->terminating)
         return true; /* removed with the finalizer, or kept by another one */
-    k8s_probe_call(round->probe, "DELETE", path, workload_delete_options(view), &reply);
+    kube_call(round->kube, "DELETE", path, workload_delete_options(view), &reply);
     bool good = reply.status == 200 || reply.status == 202 || reply.status == 404;
     if (!good && reply.status != 409)
         (void)collect_fail(round, reply.why);
-    k8s_reply_done(&reply);
+    json_result_done(&reply);
     return good;
 }
 
@@ -180,44 +176,34 @@ static void collect_object(struct collect_round *round, const json_t *object, in
 /* ---- pages ---- */
 
 /* False after the last page, or on error. */
-static bool collect_page(struct collect_round *round, char **next)
+static bool collect_page(struct collect_round *round, struct json_pages *pages)
 {
-    char path[PATH_SIZE * 2 + KUBE_TOKEN_MAX];
-    struct k8s_reply reply;
-    const char *wrong = NULL;
-    (void)snprintf(path, sizeof path,
-                   "%s?limit=%d&labelSelector=app.kubernetes.io%%2Fmanaged-by%%3D%s%s%s",
-                   round->path, PAGE, WORKLOAD_LABEL_VALUE, *next != NULL ? "&continue=" : "",
-                   *next != NULL ? *next : "");
-    k8s_probe_call(round->probe, "GET", path, NULL, &reply);
-    const json_t *items = json_object_get(reply.json, "items");
-    char *more = kube_list_next(reply.json, *next, &wrong);
-    free(*next);
-    *next = more;
+    char path[KUBE_PATH_MAX];
+    struct json_result reply;
+    const char *wrong;
+    kube_page_path(path, round->path, WORKLOAD_SELECTOR, pages);
+    kube_call(round->kube, "GET", path, NULL, &reply);
+    const json_t *items = kube_page_items(pages, reply.json, /* length= */ 0, &wrong);
     if (reply.status != 200)
         (void)collect_fail(round, reply.why);
-    else if (wrong != NULL || reply.date_s < 0)
+    else if (wrong != NULL || reply.now_ms == TIME_UNKNOWN)
         (void)collect_fail(round, wrong != NULL ? wrong : "the API server's reply has no Date");
     for (size_t i = 0; i < json_array_size(items) && round->out->why[0] == '\0'; i++)
-        collect_object(round, json_array_get(items, i), reply.date_s * 1000);
-    k8s_reply_done(&reply);
-    return *next != NULL && round->out->why[0] == '\0';
+        collect_object(round, json_array_get(items, i), reply.now_ms);
+    json_result_done(&reply);
+    return pages->next != NULL && round->out->why[0] == '\0';
 }
 
-void workload_collect(struct k8s_probe *probe, const char *kind, const struct end_rules *rules,
+void workload_collect(struct kube_api *kube, const char *kind, const struct end_rules *rules,
                       unsigned rate, struct collection *out)
 {
-    struct collect_round round = {.probe = probe, .rules = rules, .rate = rate, .out = out};
-    char *next = NULL;
+    struct collect_round round = {.kube = kube, .rules = rules, .rate = rate, .out = out};
+    struct json_pages pages = {0};
     *out = (struct collection){0};
     text_init(&round.names, out->names, sizeof out->names);
     if (!collect_find_kind(&round, kind))
         return;
-    for (unsigned pages = 1; collect_page(&round, &next); pages++) {
-        if (pages >= PAGES_MAX) {
-            (void)collect_fail(&round, "the list is too long");
-            break;
-        }
-    }
-    free(next);
+    while (collect_page(&round, &pages))
+        ;
+    json_pages_done(&pages);
 }

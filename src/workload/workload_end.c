@@ -2,7 +2,7 @@
 /* See workload_end.h. */
 #include "workload/workload_end.h"
 
-#include "store/k8s/kube_api.h"
+#include "http/kube_api.h"
 
 #include <string.h>
 #include <time.h>

@@ -4,14 +4,12 @@
 #define LEASEHOLD_WORKLOAD_WORKLOAD_INTERNAL_H
 
 #include "core/record.h"
-#include "net/backoff.h"
-#include "store/k8s/kube_api.h"
+#include "http/kube_api.h"
 #include "workload/workload.h"
 
 enum {
     WORKLOADS_MAGIC = 0x301c1,
     PATH_SIZE = 512,
-    WHY_SIZE = 512,
     WARNINGS_MAX = 32,          /* distinct ones; later ones are dropped */
     OBJECT_REPLY_MAX = 8 << 20, /* bytes of one reply, or of one change */
     WORKLOAD_CACHE_MAX = 16384, /* cached objects; beyond it a query sends a request */
@@ -28,7 +26,7 @@ struct cached_object {
 struct workload_cache {
     char selector[PATH_SIZE]; /* of the watch; empty: no watch */
     char revision[32];        /* to resume from; empty: list first */
-    struct http_request *watch;
+    struct json_request watch;
     int64_t watch_until_ms;     /* the server has ended it by then */
     struct cached_object **all; /* sorted by name */
     size_t count, room;
@@ -45,10 +43,7 @@ struct workload_cache {
 struct workloads {
     uint32_t magic;
     struct k8s_url url;
-    struct kube_config config;
-    struct kube_login *login;
-    struct poller *poller;
-    struct http *http;
+    struct kube_api kube;
     json_t *manifest;
     char path[PATH_SIZE]; /* of the kind's objects; empty: not discovered yet */
     bool namespaced;
@@ -60,29 +55,19 @@ struct workloads {
     void *warn_user;
     uint64_t warned[WARNINGS_MAX]; /* hashes of the reported warnings */
     size_t warned_count;
-    bool permitted; /* a request was permitted before: a server that has just started forbids all */
-    int watch_s;    /* length of one watch */
+    int watch_s;                 /* length of one watch */
     int64_t date_ms, date_at_ms; /* the API server's clock at its last reply; 0: unknown */
     struct workload_cache cache;
     struct poller_timer alarm; /* wake-up time of workloads_wait() */
 };
 
-/* One reply of the API server. */
-struct api_reply {
-    int status;
-    json_t *json;                   /* NULL: none */
-    char *warnings;                 /* one per line; NULL: none */
-    int64_t retry_after_ms, date_s; /* −1: not given */
-    bool over;
-    char why[WHY_SIZE];
-};
-
 /* workload_api.c */
 /* Sends the request until a reply or the timeout; sets timeout and maximum size. Retries requests
  * without a reply and temporary refusals: all our changes are idempotent. */
-void workloads_call(struct workloads *workloads, const struct kube_call *call,
-                    struct api_reply *reply);
-void api_reply_done(struct api_reply *reply);
+void workloads_call(struct workloads *workloads, const struct json_call *call,
+                    struct json_result *reply);
+/* A callback of the API. */
+void workloads_on_warning(void *user, const char *text);
 /* Waits for an event, at most until then. */
 void workloads_wait(struct workloads *workloads, int64_t until_ms);
 /* The API server's clock now. */
@@ -94,7 +79,7 @@ bool workloads_usage(struct workload_result *result, const char *message);
 /* A manifest in YAML or JSON; NULL with a result. */
 json_t *workloads_parse_manifest(const char *manifest, struct workload_result *result);
 /* Converts an error of the API server to a result. */
-void workloads_fail(const struct api_reply *reply, struct workload_result *result);
+void workloads_fail(const struct json_result *reply, struct workload_result *result);
 
 /* workload_cache.c */
 /* From now on watches the objects of the selector (URL-encoded). */

@@ -2,7 +2,7 @@
 /* See workload_object.h. */
 #include "workload/workload_object.h"
 
-#include "store/k8s/kube_api.h"
+#include "http/kube_api.h"
 
 #include <stdio.h>
 #include <stdlib.h>

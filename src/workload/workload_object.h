@@ -12,6 +12,7 @@
 
 #define WORKLOAD_LABEL        "app.kubernetes.io/managed-by" /* the selector of the watch … */
 #define WORKLOAD_LABEL_VALUE  "leasehold-k8s-run"            /* … which excludes our Leases */
+#define WORKLOAD_SELECTOR     "labelSelector=app.kubernetes.io%2Fmanaged-by%3D" WORKLOAD_LABEL_VALUE
 #define WORKLOAD_HOLDER_LABEL "leasehold/holder"
 #define WORKLOAD_FINALIZER    "leasehold/cooldown"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See workload.h: opening and closing. Sends no request to the API server. */
-#include "store/k8s/yaml_json.h"
+#include "http/yaml_json.h"
 #include "workload/workload_internal.h"
 
 #include <stdio.h>
@@ -53,11 +53,6 @@ static bool copy_options(struct workloads *workloads, const struct workloads_opt
     return good;
 }
 
-static void on_login(void *owner)
-{
-    (void)owner; /* workloads_call() checks it */
-}
-
 static bool set_up(struct workloads *workloads, const char *url, const char *manifest,
                    const struct workloads_options *options, struct workload_result *result)
 {
@@ -78,18 +73,13 @@ static bool set_up(struct workloads *workloads, const char *url, const char *man
         return workloads_usage(result, "the manifest has no apiVersion, or no kind");
     text_init(&why, result->text, sizeof result->text);
     result->outcome = OUTCOME_UNAVAILABLE;
-    if (!kube_config_load(&workloads->config, &workloads->url, &why))
-        return false;
-    workloads->poller = poller_new();
-    if (workloads->poller != NULL) {
-        workloads->http = http_new(workloads->poller);
-        workloads->login =
-            kube_login_new(workloads->poller, &workloads->config, on_login, workloads);
-    }
-    if (workloads->http == NULL || workloads->login == NULL || !copy_options(workloads, options)) {
-        text_add(&why, "out of memory or file descriptors");
+    if (!copy_options(workloads, options)) {
+        text_add(&why, "out of memory");
         return false;
     }
+    if (!kube_api_open(&workloads->kube, &workloads->url, workloads->timeout_ms,
+                       workloads_on_warning, workloads, &why))
+        return false;
     result->outcome = OUTCOME_OK;
     return true;
 }
@@ -105,15 +95,12 @@ bool workloads_open(const char *url, const char *manifest, const struct workload
         return false;
     }
     workloads->magic = WORKLOADS_MAGIC;
-    for (size_t i = 0; i < sizeof workloads->config.memfd / sizeof workloads->config.memfd[0]; i++)
-        workloads->config.memfd[i] = -1;
     if (!set_up(workloads, url, manifest, options, result)) {
         workloads_close(&workloads);
         return false;
     }
     if (options->watch)
-        workload_cache_watch(
-            workloads, "labelSelector=app.kubernetes.io%2Fmanaged-by%3D" WORKLOAD_LABEL_VALUE);
+        workload_cache_watch(workloads, WORKLOAD_SELECTOR);
     *out = workloads;
     return true;
 }
@@ -124,12 +111,7 @@ void workloads_close(struct workloads **workloads_pointer)
     if (workloads == NULL)
         return;
     workload_cache_done(workloads);
-    if (workloads->poller != NULL)
-        poller_call_at(workloads->poller, &workloads->alarm, POLLER_NEVER);
-    http_free(&workloads->http);
-    kube_login_free(&workloads->login);
-    poller_free(&workloads->poller);
-    kube_config_done(&workloads->config);
+    kube_api_close(&workloads->kube);
     json_decref(workloads->manifest);
     free(workloads->holder);
     free(workloads->holder_label);

@@ -96,7 +96,7 @@ static void object_path(const struct workloads *workloads, const char *name,
 }
 
 /* True if the object does not exist; false if the kind or the API server is missing. */
-static bool is_object_absent(const struct api_reply *reply)
+static bool is_object_absent(const struct json_result *reply)
 {
     return reply->status == 404 && strcmp(kube_string(reply->json, "reason"), "NotFound") == 0;
 }
@@ -107,9 +107,9 @@ static enum found read_object(struct workloads *workloads, const char *target,
                               struct workload_result *result, json_t **out_object)
 {
     char path[PATH_SIZE * 2];
-    struct api_reply reply;
+    struct json_result reply;
     object_path(workloads, result->name, path);
-    struct kube_call call = {.method = "GET", .path = path};
+    struct json_call call = {.method = "GET", .path = path};
     workloads_call(workloads, &call, &reply);
     enum found found = FOUND;
     if (is_object_absent(&reply))
@@ -121,13 +121,13 @@ static enum found read_object(struct workloads *workloads, const char *target,
         workloads_fail(&reply, result);
     if (found == FOUND && out_object != NULL)
         *out_object = json_incref(reply.json);
-    api_reply_done(&reply);
+    json_result_done(&reply);
     return found;
 }
 
 enum removed { REMOVED, REMOVED_CHANGED, REMOVED_TROUBLE };
 
-static enum removed removed_by(const struct api_reply *reply, struct workload_result *result)
+static enum removed removed_by(const struct json_result *reply, struct workload_result *result)
 {
     if (reply->status == 200 || reply->status == 202 || is_object_absent(reply))
         return REMOVED;
@@ -142,7 +142,7 @@ static enum removed remove_finalizer(struct workloads *workloads, const char *pa
                                      const char *target, struct workload_result *result)
 {
     json_t *object = NULL;
-    struct api_reply reply;
+    struct json_result reply;
     struct workload_view judged = result->view;
     enum found found = read_object(workloads, target, result, &object);
     if (found != FOUND)
@@ -153,14 +153,15 @@ static enum removed remove_finalizer(struct workloads *workloads, const char *pa
         return REMOVED_CHANGED;
     }
     json_t *patch = workload_finalizer_patch(object);
-    struct kube_call call = {.method = "PATCH", .path = path, .body = patch, .patch = true};
+    struct json_call call = {
+        .method = "PATCH", .path = path, .body = patch, .headers = kube_merge_patch};
     workloads_call(workloads, &call, &reply);
     enum removed status = removed_by(&reply, result);
     struct workload_view left;
     /* Only the revision is updated: without our finalizer the end may be read differently. */
     if (status == REMOVED && workload_read(reply.json, &workloads->rules, target, NULL, &left))
         text_copy(result->view.revision, sizeof result->view.revision, left.revision);
-    api_reply_done(&reply);
+    json_result_done(&reply);
     json_decref(patch);
     json_decref(object);
     return status;
@@ -171,7 +172,7 @@ static enum removed delete_object(struct workloads *workloads, const char *targe
                                   struct workload_result *result)
 {
     char path[PATH_SIZE * 2];
-    struct api_reply reply;
+    struct json_result reply;
     object_path(workloads, result->name, path);
     if (result->view.finalizer) {
         bool was_terminating = result->view.terminating;
@@ -180,12 +181,12 @@ static enum removed delete_object(struct workloads *workloads, const char *targe
             return dropped;
     }
     json_t *body = workload_delete_options(&result->view);
-    struct kube_call call = {.method = "DELETE", .path = path, .body = body};
+    struct json_call call = {.method = "DELETE", .path = path, .body = body};
     workloads_call(workloads, &call, &reply);
     enum removed status = removed_by(&reply, result);
     if (status == REMOVED)
         workload_cache_remove(workloads, result->name);
-    api_reply_done(&reply);
+    json_result_done(&reply);
     json_decref(body);
     return status;
 }
@@ -235,11 +236,11 @@ static void undo_creation(struct workloads *workloads, const char *target,
 static enum created create_object(struct workloads *workloads, const json_t *object,
                                   const char *target, struct workload_result *result)
 {
-    struct api_reply reply;
+    struct json_result reply;
     char path[PATH_SIZE * 2];
     /* Unknown members are an error, as with kubectl. Old servers ignore the parameter. */
     (void)snprintf(path, sizeof path, "%s?fieldValidation=Strict", workloads->path);
-    struct kube_call call = {.method = "POST", .path = path, .body = object};
+    struct json_call call = {.method = "POST", .path = path, .body = object};
     workloads_call(workloads, &call, &reply);
     enum created status = CREATED_TROUBLE;
     bool created = reply.status == 201 && workload_read(reply.json, &workloads->rules, target,
@@ -254,7 +255,7 @@ static enum created create_object(struct workloads *workloads, const json_t *obj
         workloads_fail(&reply, result);
     if (status == CREATED)
         workload_cache_put(workloads, reply.json);
-    api_reply_done(&reply);
+    json_result_done(&reply);
     return status;
 }
 
@@ -366,7 +367,7 @@ static void run_wait_change(struct workloads *workloads, int64_t left_ms, int64_
     if (left_ms >= 0 && now_ms + left_ms < until_ms)
         until_ms = now_ms + left_ms + 1;
     const struct workload_cache *cache = &workloads->cache;
-    int64_t next_ms = cache->watch == NULL ? cache->not_before_ms : cache->watch_until_ms;
+    int64_t next_ms = cache->watch.api == NULL ? cache->not_before_ms : cache->watch_until_ms;
     if (next_ms < until_ms)
         until_ms = next_ms;
     workloads_wait(workloads, until_ms);
@@ -476,7 +477,7 @@ static json_t *make_object(const struct workloads *workloads, const struct workl
     json_t *manifest = manifest_of(workloads, run->manifest, result);
     struct workload_spec made = {
         .name = result->name,
-        .namespace = workloads->namespaced ? workloads->config.namespace : NULL,
+        .namespace = workloads->namespaced ? workloads->kube.config.namespace : NULL,
         .target = run->target,
         .holder = workloads->holder,
         .request = run->request,

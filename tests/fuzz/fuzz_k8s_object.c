@@ -6,7 +6,7 @@
  * LH_FUZZ_PLANT the reader has a bug that this must find.
  */
 #include "base/check.h"
-#include "store/k8s/yaml_json.h"
+#include "http/yaml_json.h"
 #include "store/k8s/k8s_lease.h"
 #include "store/translate.h"
 #include "workload/workload_object.h"

@@ -165,8 +165,12 @@ static size_t on_piece(void *owner, const char *bytes, size_t length)
 static struct http_options ask_for(char *url, size_t size, const char *method, const char *path)
 {
     (void)snprintf(url, size, "http://user:%s@127.0.0.1:%u%s", SECRET, port, path);
-    return (struct http_options){
-        .method = method, .url = url, .bearer = SECRET, .timeout_ms = TIMEOUT_MS, .most = MOST};
+    return (struct http_options){.method = method,
+                                 .url = url,
+                                 .credential = SECRET,
+                                 .scheme = "Bearer",
+                                 .timeout_ms = TIMEOUT_MS,
+                                 .most = MOST};
 }
 
 static void start(struct caller *caller, const char *method, const char *path, const char *body)

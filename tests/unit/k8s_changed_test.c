@@ -136,7 +136,7 @@ static void an_endless_list_ends(void **state)
         assert_int_equal(asked.last.result, REPLY_TROUBLE);
         assert_non_null(strstr(asked.why, is_endless ? "too long" : "continue token"));
     }
-    assert_int_equal(pages_asked, PAGES_MAX);
+    assert_int_equal(pages_asked, JSON_PAGES_MAX);
 }
 
 static void on_collected(void *owner, const struct collection *tally)
@@ -155,10 +155,10 @@ static void an_endless_list_ends_a_collection(void **state)
     answers_say_by(say_page);
     is_endless = true;
     pages_asked = 0;
-    collector_begin(k8s_kit_store, /* rate= */ 0, on_collected, &asked);
+    collector_begin(&((struct k8s *)k8s_kit_store)->collector, /* rate= */ 0, on_collected, &asked);
     assert_true(k8s_kit_until(&asked.done, 1));
     assert_non_null(strstr(asked.why, "too long"));
-    assert_int_equal(pages_asked, PAGES_MAX);
+    assert_int_equal(pages_asked, JSON_PAGES_MAX);
 }
 
 /* A Lease was annotated with a key that is invalid, under the name that it has. */

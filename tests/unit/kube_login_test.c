@@ -3,7 +3,7 @@
  * Kubeconfigs in common use, several at once, and the credentials: a token, one in a file that
  * changes, certificates inside the kubeconfig, a credential plugin that is a real program.
  */
-#include "store/k8s/kube_login.h"
+#include "http/kube_login.h"
 
 #include "stream_kit.h"
 

@@ -3,7 +3,7 @@
  * The in-memory store: every condition met and violated, conflicts that carry the current record,
  * growing revisions, lists, watches, and callers that submit again from inside their callback.
  */
-#include "store/store.h"
+#include "store/watchers.h"
 
 #include "base/text.h"
 #include "wire/record_codec.h"
@@ -387,8 +387,7 @@ static void a_watch_tells_every_change_of_its_prefix(void **state)
 static void watches_have_an_end(void **state)
 {
     (void)state;
-    enum { WATCHES_MAX = 64 };
-    for (int i = 0; i < WATCHES_MAX; i++)
+    for (int i = 0; i < WATCHERS_MAX; i++)
         watch_prefix("k");
     const struct store_reply *reply =
         submit((struct store_request){.verb = VERB_STORE_WATCH, .key = "k"});

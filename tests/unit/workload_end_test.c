@@ -2,7 +2,7 @@
 /* How the end of an object is detected: Jobs, Pods, Tekton's runs, custom resources, settings. */
 #include "workload/workload_end.h"
 
-#include "store/k8s/kube_api.h"
+#include "http/kube_api.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

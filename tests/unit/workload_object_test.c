@@ -5,7 +5,7 @@
  */
 #include "workload/workload_object.h"
 
-#include "store/k8s/kube_api.h"
+#include "http/kube_api.h"
 #include "wire/k8s_url.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* YAML as JSON: the types of plain scalars, and refusals, with their line. */
-#include "store/k8s/yaml_json.h"
+#include "http/yaml_json.h"
 
 #include <locale.h>
 #include <setjmp.h>

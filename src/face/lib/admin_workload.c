@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of leasehold_admin.h that is about workload objects; drivers call it with their probe.
+/* The part of leasehold_admin.h that is about workload objects; drivers call it with their
+ * connection.
  */
 #include "face/lib/admin_internal.h"
 
@@ -18,9 +19,9 @@ const char *admin_broken_conditions(const struct collect_options *options)
     return end_rules_broken(&rules);
 }
 
-void admin_collect_objects(void *probe, const struct collect_options *options,
+void admin_collect_objects(void *connection, const struct collect_options *options,
                            struct collection *out)
 {
     const struct end_rules rules = admin_end_rules(options);
-    workload_collect(probe, options->kind, &rules, options->rate, out);
+    workload_collect(connection, options->kind, &rules, options->rate, out);
 }

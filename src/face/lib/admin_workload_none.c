@@ -2,10 +2,10 @@
 /* Stands for admin_workload.c in a library without Kubernetes, where no driver has objects. */
 #include "face/lib/admin_internal.h"
 
-void admin_collect_objects(void *probe, const struct collect_options *options,
+void admin_collect_objects(void *connection, const struct collect_options *options,
                            struct collection *out)
 {
-    (void)probe;
+    (void)connection;
     (void)options;
     *out = (struct collection){0};
 }

@@ -69,30 +69,36 @@ static size_t find_dead(struct file *file, const struct store_reply *reply, uint
     return count;
 }
 
-void file_reply(struct file *file, const struct file_job *job, struct store_reply *reply)
-{
-    uint64_t dead[GRANTS_MAX + WAITERS_MAX];
-    reply->now_ms = job->now_ms;
-    reply->dead_sessions = dead;
-    bool past = job->wrote || job->request.verb == VERB_STORE_HISTORY;
-    reply->dead_count = past ? 0 : find_dead(file, reply, dead);
-    job->done(job->caller, reply);
-}
-
-void file_reply_record(struct file *file, const struct file_job *job,
-                       const struct log_record *record, struct store_reply *reply)
+void file_fill_reply(struct file *file, const struct log_record *record, uint64_t *dead,
+                     struct store_reply *reply)
 {
     reply->present = record->type == LOG_PUT;
     reply->written = record->written;
     reply->bytes = record->bytes;
     reply->length = record->length;
-    file_reply(file, job, reply);
+    reply->dead_sessions = dead;
+    reply->dead_count = dead != NULL ? find_dead(file, reply, dead) : 0;
 }
 
-void file_reply_trouble(const struct file_job *job, const char *why)
+/* With a key, more replies follow. */
+static void reply_record(struct file *file, struct file_job *job, const struct log_record *record,
+                         const char *key)
 {
-    struct store_reply reply = {.result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = why};
-    job->done(job->caller, &reply);
+    uint64_t dead[DEAD_MAX];
+    bool past = job->wrote || job->base.request.verb == VERB_STORE_HISTORY;
+    struct store_reply reply = {
+        .result = job->result, .more = key != NULL, .key = key, .now_ms = job->now_ms};
+    file_fill_reply(file, record, past ? NULL : dead, &reply);
+    pending_reply(&job->base, &reply);
+}
+
+/* The last reply of several. */
+static void reply_end(struct file *file, struct file_job *job, enum log_result result)
+{
+    if (result != LOG_OK)
+        pending_fail(&job->base, REPLY_TROUBLE, file_explain(file, result));
+    else
+        pending_reply(&job->base, &(struct store_reply){.result = REPLY_OK, .now_ms = job->now_ms});
 }
 
 /* ---- requests, under the lock ---- */
@@ -115,7 +121,7 @@ static bool gives_to_dead(const struct file *file, const struct store_request *r
 static enum log_result file_write_record(struct file *file, struct file_job *job,
                                          const struct stored_record *stored)
 {
-    const struct store_request *request = &job->request;
+    const struct store_request *request = &job->base.request;
     const char *bytes = request->bytes;
     size_t length = request->verb == VERB_STORE_SWAP ? request->length : 0;
     if (request->verb == VERB_STORE_SWAP && request->condition.kind == IF_GRANT) {
@@ -140,8 +146,10 @@ static enum log_result file_write_record(struct file *file, struct file_job *job
 
 static enum log_result check_and_write(struct file *file, struct file_job *job)
 {
-    const struct store_request *request = &job->request;
+    const struct store_request *request = &job->base.request;
     struct log_record *record = &job->record;
+    bool writes = request->verb == VERB_STORE_SWAP || request->verb == VERB_STORE_DELETE;
+    job->result = writes ? REPLY_CONFLICT : REPLY_OK;
     job->now_ms = log_now_ms(file->log);
     job->after = log_revision(file->log);
     if (request->verb == VERB_STORE_LIST)
@@ -153,8 +161,6 @@ static enum log_result check_and_write(struct file *file, struct file_job *job)
                                    .length = record->length,
                                    .written = record->written,
                                    .now_ms = job->now_ms};
-    bool writes = request->verb == VERB_STORE_SWAP || request->verb == VERB_STORE_DELETE;
-    job->result = writes ? REPLY_CONFLICT : REPLY_OK;
     if (writes && condition_holds(request, &stored, &file->scratch) &&
         !gives_to_dead(file, request))
         result = file_write_record(file, job, &stored);
@@ -171,53 +177,43 @@ static enum log_result check_and_write(struct file *file, struct file_job *job)
 
 /* ---- replies, after the sync ---- */
 
-static void reply_list(struct file *file, const struct file_job *job)
+static void reply_list(struct file *file, struct file_job *job)
 {
     char key[KEY_MAX + 1];
     struct log_record record;
-    size_t prefix = strlen(job->request.key);
-    for (size_t i = 0; i < job->live_count; i++) {
-        enum log_result result = log_read_at(file->log, job->live[i], &record);
-        if (result != LOG_OK) {
-            file_reply_trouble(job, file_explain(file, result));
-            return;
-        }
-        if (record.key_length < prefix || memcmp(record.key, job->request.key, prefix) != 0)
+    size_t prefix = strlen(job->base.request.key);
+    enum log_result result = LOG_OK;
+    for (size_t i = 0; i < job->live_count && result == LOG_OK; i++) {
+        result = log_read_at(file->log, job->live[i], &record);
+        if (result != LOG_OK || record.key_length < prefix ||
+            memcmp(record.key, job->base.request.key, prefix) != 0)
             continue;
         memcpy(key, record.key, record.key_length);
         key[record.key_length] = '\0';
-        struct store_reply reply = {.result = REPLY_OK, .more = true, .key = key};
-        file_reply_record(file, job, &record, &reply);
+        reply_record(file, job, &record, key);
     }
-    struct store_reply last = {.result = REPLY_OK};
-    file_reply(file, job, &last);
+    reply_end(file, job, result);
 }
 
-static void reply_history(struct file *file, const struct file_job *job)
+static void reply_history(struct file *file, struct file_job *job)
 {
     struct log_record record = job->record;
     record.bytes = job->bytes;
     enum log_result result = LOG_OK;
     for (int i = 0; i < HISTORY_MOST && record.offset != 0 && result == LOG_OK; i++) {
-        struct store_reply reply = {.result = REPLY_OK, .more = true, .key = job->request.key};
         uint64_t previous = record.previous;
-        file_reply_record(file, job, &record, &reply);
+        reply_record(file, job, &record, job->base.request.key);
         record.offset = previous;
         if (previous != 0)
             result = log_read_at(file->log, previous, &record);
     }
-    if (result != LOG_OK) {
-        file_reply_trouble(job, file_explain(file, result));
-        return;
-    }
-    struct store_reply last = {.result = REPLY_OK};
-    file_reply(file, job, &last);
+    reply_end(file, job, result);
 }
 
-static void reply_job(struct file *file, const struct file_job *job)
+static void reply_job(struct file *file, struct file_job *job)
 {
-    struct store_reply reply = {.result = job->result};
-    switch (job->request.verb) {
+    const struct store_request *request = &job->base.request;
+    switch (request->verb) {
     case VERB_STORE_LIST:
         reply_list(file, job);
         return;
@@ -228,9 +224,9 @@ static void reply_job(struct file *file, const struct file_job *job)
         file_watch(file, job);
         return;
     default: /* the request is invalid after its reply */
-        for (size_t i = 0; i < job->request.wake_count && job->result == REPLY_OK; i++)
-            wakeup_send(&file->disk, job->request.wake[i], job->request.key);
-        file_reply_record(file, job, &job->record, &reply);
+        for (size_t i = 0; i < request->wake_count && job->result == REPLY_OK; i++)
+            wakeup_send(&file->disk, request->wake[i], request->key);
+        reply_record(file, job, &job->record, /* key= */ NULL);
     }
 }
 
@@ -239,38 +235,36 @@ static void reply_job(struct file *file, const struct file_job *job)
  * woken if an operator breaks its lease. A short holder skips the cost: it renews or releases soon
  * enough.
  */
-static void prepare_wakeup(struct file *file, const struct file_job *job)
+static void prepare_wakeup(struct file *file, const struct store_request *request)
 {
-    enum condition_kind kind = job->request.condition.kind;
-    bool waits = kind == IF_REVISION, stays = kind == IF_GRANT && job->request.bound;
-    if (job->request.verb != VERB_STORE_SWAP || !(waits || stays) || file->wakeup.file >= 0)
+    enum condition_kind kind = request->condition.kind;
+    bool waits = kind == IF_REVISION, stays = kind == IF_GRANT && request->bound;
+    if (request->verb != VERB_STORE_SWAP || !(waits || stays) || file->wakeup.file >= 0)
         return;
     wakeup_init(&file->wakeup, &file->disk, file->callbacks.session);
     file_epoll_add(file, file->wakeup.file);
 }
 
 /* One lock, one write, one sync, then the replies. */
-static void run_batch(struct file *file, struct file_job *jobs, size_t count, uint64_t need)
+static void run_batch(struct file *file, struct list batch, uint64_t need)
 {
     int64_t deadline_ms = file_deadline_of(file);
-    for (size_t i = 0; i < count; i++)
-        prepare_wakeup(file, &jobs[i]);
     enum log_result all = log_begin(file->log, need, deadline_ms);
     file->began = log_seen(file->log);
-    for (size_t i = 0; i < count && all == LOG_OK; i++)
-        jobs[i].logged = check_and_write(file, &jobs[i]);
+    for (struct list_node *node = batch.first; node != NULL && all == LOG_OK; node = node->next) {
+        struct file_job *job = (void *)LIST_ENTRY(node, struct pending, in_queue);
+        job->logged = check_and_write(file, job);
+    }
     if (all == LOG_OK)
         all = log_end(file->log);
     if (all == LOG_OK)
         all = log_sync(file->log, deadline_ms);
-    for (size_t i = 0; i < count; i++) {
-        enum log_result result = all != LOG_OK ? all : jobs[i].logged;
+    for (struct file_job *job; (job = pending_pop(&batch)) != NULL;) {
+        enum log_result result = all != LOG_OK ? all : job->logged;
         if (result != LOG_OK)
-            file_reply_trouble(&jobs[i], file_explain(file, result));
+            reply_end(file, job, result);
         else
-            reply_job(file, &jobs[i]);
-        free(jobs[i].bytes);
-        free(jobs[i].live);
+            reply_job(file, job);
     }
 }
 
@@ -349,16 +343,18 @@ static void file_submit(void *state, const struct store_request *request, store_
 {
     struct file *file = state;
     ASSERT(file->magic == FILE_MAGIC);
-    (void)pthread_mutex_lock(&file->mutex);
-    bool full = file->job_count == JOBS_MAX;
-    if (!full)
-        file->jobs[file->filling][file->job_count++] =
-            (struct file_job){.request = *request, .done = done, .caller = caller};
-    (void)pthread_mutex_unlock(&file->mutex);
-    if (full)
-        done(caller, &(struct store_reply){.result = REPLY_TROUBLE,
-                                           .now_ms = TIME_UNKNOWN,
-                                           .why = "too many requests at once"});
+    struct file_job *job = pending_add(&file->pending, request, done, caller);
+    if (job != NULL)
+        list_append(&file->queued, &job->base.in_queue);
+    else
+        pending_refuse(done, caller);
+}
+
+static void file_job_clear(struct pending *pending)
+{
+    struct file_job *job = (struct file_job *)pending;
+    free(job->bytes);
+    free(job->live);
 }
 
 static uint64_t request_size(const struct store_request *request)
@@ -368,29 +364,20 @@ static uint64_t request_size(const struct store_request *request)
     return writes ? log_record_size(strlen(request->key), length) : 0;
 }
 
-/* Requests submitted meanwhile belong to the next step. */
-static struct file_job *take_jobs(struct file *file, size_t *out_count)
-{
-    (void)pthread_mutex_lock(&file->mutex);
-    struct file_job *jobs = file->jobs[file->filling];
-    *out_count = file->job_count;
-    file->filling = 1 - file->filling;
-    file->job_count = 0;
-    (void)pthread_mutex_unlock(&file->mutex);
-    return jobs;
-}
-
+/* Requests that a callback submits belong to the next step. */
 static void run_jobs(struct file *file)
 {
-    size_t count, from = 0;
-    struct file_job *jobs = take_jobs(file, &count);
-    while (from < count) {
-        uint64_t need = request_size(&jobs[from].request);
-        size_t up_to = from + 1;
-        for (; up_to < count && need < BATCH_BYTES_MAX; up_to++)
-            need += request_size(&jobs[up_to].request);
-        run_batch(file, jobs + from, up_to - from, need);
-        from = up_to;
+    struct list queued = list_take_all(&file->queued);
+    while (queued.first != NULL) {
+        struct list batch = {0};
+        uint64_t need = 0;
+        while (queued.first != NULL && need < BATCH_BYTES_MAX) {
+            struct file_job *job = pending_pop(&queued);
+            prepare_wakeup(file, &job->base.request);
+            need += request_size(&job->base.request);
+            list_append(&batch, &job->base.in_queue);
+        }
+        run_batch(file, batch, need);
     }
 }
 
@@ -400,16 +387,15 @@ static void file_step(void *state)
     struct file *file = state;
     ASSERT(file->magic == FILE_MAGIC);
     if (file->process != getpid()) {
-        size_t count;
-        const struct file_job *jobs = take_jobs(file, &count);
-        for (size_t i = 0; i < count; i++)
-            file_reply_trouble(&jobs[i], "the process was forked; open the store again");
+        file->queued = (struct list){0};
+        pending_fail_all(&file->pending, REPLY_TROUBLE,
+                         "the process was forked; open the store again");
         return;
     }
     while (wakeup_next(&file->wakeup, buffer, sizeof buffer))
         if (file->callbacks.notice != NULL)
             file->callbacks.notice(file->callbacks.owner, buffer, /* current= */ NULL);
-    while (file->watch_count > 0 && read(file->changes, buffer, sizeof buffer) > 0) {
+    while (file->watchers.count > 0 && read(file->changes, buffer, sizeof buffer) > 0) {
     }
     run_jobs(file);
     file_notify_watchers(file);
@@ -434,8 +420,8 @@ static void file_close(void *state)
     ASSERT(file->magic == FILE_MAGIC);
     if (file->maintaining && file->process == getpid())
         (void)pthread_join(file->maintenance_thread, NULL);
-    for (size_t i = 0; i < file->watch_count; i++)
-        free(file->watches[i].prefix);
+    pending_done(&file->pending);
+    watchers_done(&file->watchers);
     if (file->alive >= 0)
         file->disk.close(file->disk.owner, file->alive);
     file_stop_following(file);
@@ -445,7 +431,6 @@ static void file_close(void *state)
     log_close(&file->log);
     disk_done(&file->disk);
     free(file->path);
-    (void)pthread_mutex_destroy(&file->mutex);
     file->magic = 0;
 }
 
@@ -481,7 +466,8 @@ static bool file_open(void *state, const char *url, const struct store_callbacks
         free(file->path);
         return false;
     }
-    (void)pthread_mutex_init(&file->mutex, NULL);
+    file->pending = (struct pending_set){
+        .size = sizeof(struct file_job), .most = JOBS_MAX, .clear = file_job_clear};
     file->magic = FILE_MAGIC;
     file->alive = callbacks->session != 0 ? log_session_keep(file->log, callbacks->session) : -1;
     file->events = epoll_create1(EPOLL_CLOEXEC);

@@ -5,26 +5,24 @@
 
 #include "disk/wakeup.h"
 #include "store/log/log.h"
-#include "store/store.h"
+#include "store/pending.h"
 
 #include <pthread.h>
 
 enum {
     FILE_MAGIC = 0xf11e,
-    JOBS_MAX = 2048,
+    JOBS_MAX = 4096,
     BATCH_BYTES_MAX = 1 << 20, /* bytes of records in one batch */
-    WATCHES_MAX = 64,
     HISTORY_MOST = 100,
     WHY_MOST = 512,
     TIMEOUT_MS = 10000,       /* if the callbacks set none */
     RENEWAL = 1024,           /* typical size; a larger renewal uses the reserve */
     MAINTAIN_RETRY_MS = 1000, /* after a failure, such as a full disk */
+    DEAD_MAX = GRANTS_MAX + WAITERS_MAX,
 };
 
 struct file_job {
-    struct store_request request;
-    store_done *done;
-    void *caller;
+    struct pending base; /* first */
     enum log_result logged;
     enum reply_status result;
     int64_t now_ms;           /* when the record was read: a renewal may follow */
@@ -34,13 +32,6 @@ struct file_job {
     uint64_t *live;           /* list: offsets of all current records; owned */
     size_t live_count;
     uint64_t after; /* watch: reports changes after this revision, also those of the same batch */
-};
-
-struct file_watch {
-    char *prefix;
-    uint64_t after; /* reports changes after this revision */
-    store_done *done;
-    void *caller;
 };
 
 enum maintenance { MAINTENANCE_RUNNING, MAINTENANCE_DONE, MAINTENANCE_FAILED };
@@ -55,11 +46,9 @@ struct file {
     struct wakeup wakeup;
     int alive; /* the open file whose lock marks our session as alive */
     int events, changes;
-    pthread_mutex_t mutex; /* protects the two members below, and jobs[filling] */
-    size_t job_count;
-    size_t filling; /* submit() fills this array; a step runs the other one */
-    size_t watch_count;
-    struct file_watch watches[WATCHES_MAX];
+    struct pending_set pending;
+    struct list queued; /* for the next step */
+    struct watchers watchers;
     uint64_t began;             /* the end of the log at the start of this batch */
     uint64_t notified;          /* the last revision that watchers were notified of … */
     struct log_reader followed; /* … and its position; its file is a descriptor of our own */
@@ -71,7 +60,6 @@ struct file {
     struct record scratch;
     char encoded[RECORD_MAX + 1];
     char why[WHY_MOST];
-    struct file_job jobs[2][JOBS_MAX];
 };
 
 /* file_driver.c */
@@ -80,17 +68,15 @@ const char *file_url_path(const char *url);
 int64_t file_deadline_of(const struct file *file);
 const char *file_explain(struct file *file, enum log_result result);
 void file_epoll_add(const struct file *file, int source);
-/* Replies to a job: with its own result, with a record, with REPLY_TROUBLE. */
-void file_reply(struct file *file, const struct file_job *job, struct store_reply *reply);
-void file_reply_record(struct file *file, const struct file_job *job,
-                       const struct log_record *record, struct store_reply *reply);
-void file_reply_trouble(const struct file_job *job, const char *why);
+/* Fills the reply with a record and the dead sessions in it; `dead` has DEAD_MAX elements. */
+void file_fill_reply(struct file *file, const struct log_record *record, uint64_t *dead,
+                     struct store_reply *reply);
 
 /* file_diagnose.c */
 void file_diagnose(const char *url, const struct diagnosis *diagnosis);
 
 /* file_watch.c */
-void file_watch(struct file *file, const struct file_job *job);
+void file_watch(struct file *file, struct file_job *job);
 void file_notify_watchers(struct file *file);
 void file_stop_following(struct file *file);
 

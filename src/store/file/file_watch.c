@@ -6,7 +6,6 @@
 #include "store/file/file_internal.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -55,22 +54,20 @@ void file_stop_following(struct file *file)
     file->followed.file = file->changes = -1;
 }
 
-void file_watch(struct file *file, const struct file_job *job)
+void file_watch(struct file *file, struct file_job *job)
 {
-    bool fine = file->watch_count < WATCHES_MAX;
-    if (fine && file->watch_count == 0)
-        fine = begin_following(file, job->after);
-    char *prefix = fine ? strdup(job->request.key) : NULL;
-    if (prefix == NULL) {
-        if (file->watch_count == 0)
-            file_stop_following(file);
-        file_reply_trouble(job, "too many watches, or out of memory or descriptors");
-        return;
-    }
-    file->watches[file->watch_count++] = (struct file_watch){
-        .prefix = prefix, .after = job->after, .done = job->done, .caller = job->caller};
-    struct store_reply reply = {.result = REPLY_OK, .more = true};
-    file_reply(file, job, &reply);
+    struct store_reply reply = {.result = REPLY_OK, .now_ms = job->now_ms};
+    uint64_t after = job->after;
+    struct watcher *watcher = NULL;
+    if (file->watchers.count > 0 || begin_following(file, after))
+        watcher = pending_watch(&job->base, &file->watchers);
+    else
+        pending_fail(&job->base, REPLY_TROUBLE, "out of memory or descriptors");
+    if (watcher != NULL)
+        watcher->after = after;
+    else if (file->watchers.count == 0)
+        file_stop_following(file);
+    watchers_confirm(&file->watchers, &reply);
 }
 
 static void notify_change(struct file *file, const struct log_record *record, int64_t now_ms)
@@ -78,13 +75,13 @@ static void notify_change(struct file *file, const struct log_record *record, in
     char key[KEY_MAX + 1];
     memcpy(key, record->key, record->key_length);
     key[record->key_length] = '\0';
-    for (size_t i = 0; i < file->watch_count; i++) {
-        const struct file_watch *watch = &file->watches[i];
-        struct file_job job = {.done = watch->done, .caller = watch->caller, .now_ms = now_ms};
-        struct store_reply reply = {.result = REPLY_OK, .more = true, .key = key};
-        if (record->written.revision > watch->after &&
-            strncmp(key, watch->prefix, strlen(watch->prefix)) == 0)
-            file_reply_record(file, &job, record, &reply);
+    for (struct watchers_walk walk = watchers_walk(&file->watchers, key); watchers_next(&walk);) {
+        uint64_t dead[DEAD_MAX];
+        struct store_reply reply = {.result = REPLY_OK, .now_ms = now_ms};
+        if (record->written.revision <= walk.at->after)
+            continue;
+        file_fill_reply(file, record, dead, &reply);
+        watchers_deliver(&walk, &reply);
     }
 }
 
@@ -103,13 +100,9 @@ static void notify_changes(struct file *file, uint64_t limit, int64_t now_ms)
 
 static void file_end_watches(struct file *file, const char *why)
 {
-    while (file->watch_count > 0) {
-        struct file_watch watch = file->watches[--file->watch_count];
-        struct file_job job = {.done = watch.done, .caller = watch.caller};
-        free(watch.prefix);
-        file_reply_trouble(&job, why);
-    }
     file_stop_following(file);
+    watchers_end(&file->watchers, &(struct store_reply){
+                                      .result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = why});
 }
 
 /* Reports changes since the last call: first those of the file we followed, up to its LOG_SEAL,
@@ -117,7 +110,7 @@ static void file_end_watches(struct file *file, const char *why)
 void file_notify_watchers(struct file *file)
 {
     int64_t deadline_ms = file_deadline_of(file);
-    for (bool again = true; again && file->watch_count > 0;) {
+    for (bool again = true; again && file->watchers.count > 0;) {
         enum log_result result = log_begin(file->log, /* need= */ 0, deadline_ms);
         int64_t now_ms = log_now_ms(file->log);
         if (result == LOG_OK)

@@ -6,7 +6,6 @@
  */
 #include "process/host.h"
 #include "store/k8s/k8s_internal.h"
-#include "store/k8s/k8s_probe.h"
 #include "wire/duration.h"
 
 #include <stdio.h>
@@ -18,8 +17,9 @@
 #define WORKLOADS_ROLE "put the kind into the Role of dist/kubernetes/workloads, and apply that"
 
 enum {
-    PROBE_TIMEOUT_MS = 5000,
+    DIAGNOSE_TIMEOUT_MS = 5000,
     TEXT_SIZE = 256,
+    TOKEN_PART = 4096,
     OLDEST_MINOR = 14,
     SLOW_MS = 1000,
     LEFT_MANY = 1000,
@@ -28,16 +28,37 @@ enum {
 
 /* ---- identity ---- */
 
-static void k8s_check_identity(const struct diagnosis *diagnosis, struct k8s_probe *probe)
+/* The expiry of a token that contains one, in seconds since 1970; −1: unknown. */
+static int64_t k8s_token_ends_s(struct k8s *k8s)
+{
+    const char *bearer = NULL;
+    char text[TEXT_SIZE], claims[TOKEN_PART];
+    struct text why;
+    text_init(&why, text, sizeof text);
+    if (k8s->kube.config.plugin != NULL || !kube_login_ready(k8s->kube.login) ||
+        !kube_login_bearer(k8s->kube.login, &bearer, &why) || bearer == NULL)
+        return -1;
+    /* "header.claims.signature", or a token of another kind. */
+    const char *at = strchr(bearer, '.');
+    size_t length = at != NULL && strlen(at) < sizeof claims ? kube_decode64(at + 1, claims) : 0;
+    json_t *json = json_loadb(claims, length, JSON_ALLOW_NUL, NULL);
+    const json_t *end = json_object_get(json, "exp");
+    int64_t end_s = json_is_integer(end) ? json_integer_value(end) : -1;
+    json_decref(json);
+    explicit_bzero(claims, sizeof claims);
+    return end_s;
+}
+
+static void k8s_check_identity(const struct diagnosis *diagnosis, struct k8s *k8s)
 {
     char left[DURATION_SHOWN];
-    const struct kube_config *config = &probe->k8s.config;
+    const struct kube_config *config = &k8s->kube.config;
     const char *how = config->plugin != NULL          ? "a credential plugin"
                       : config->token_file != NULL    ? "a token in a file"
                       : config->token != NULL         ? "a token in the kubeconfig"
                       : config->tls.cert_file != NULL ? "a client certificate"
                                                       : NULL;
-    int64_t ends_s = k8s_probe_token_ends_s(probe), left_s = ends_s - host_wall_ms() / 1000;
+    int64_t ends_s = k8s_token_ends_s(k8s), left_s = ends_s - host_wall_ms() / 1000;
     bool known = ends_s >= 0;
     if (how == NULL)
         diagnosis_report(diagnosis, FINDING_WARNING, "identity",
@@ -60,12 +81,12 @@ static void k8s_check_identity(const struct diagnosis *diagnosis, struct k8s_pro
 
 /* ---- the server ---- */
 
-static void k8s_check_time(const struct diagnosis *diagnosis, int64_t date_s)
+static void k8s_check_time(const struct diagnosis *diagnosis, int64_t now_ms)
 {
     char shown[DURATION_SHOWN];
-    int64_t ahead_s = date_s - host_wall_ms() / 1000;
+    int64_t ahead_s = now_ms / 1000 - host_wall_ms() / 1000;
     const char *apart = duration_show((ahead_s < 0 ? -ahead_s : ahead_s) * 1000, shown);
-    if (date_s < 0)
+    if (now_ms == TIME_UNKNOWN)
         diagnosis_report(
             diagnosis, FINDING_WARNING, "clock",
             "see that nothing between here and the API server takes the Date header away",
@@ -78,7 +99,7 @@ static void k8s_check_time(const struct diagnosis *diagnosis, int64_t date_s)
             ahead_s < 0 ? "behind" : "ahead of");
 }
 
-static void k8s_check_version(const struct diagnosis *diagnosis, const struct k8s_reply *reply)
+static void k8s_check_version(const struct diagnosis *diagnosis, const struct json_result *reply)
 {
     const char *version = kube_string(reply->json, "gitVersion");
     long major = strtol(kube_string(reply->json, "major"), NULL, 10);
@@ -94,12 +115,12 @@ static void k8s_check_version(const struct diagnosis *diagnosis, const struct k8
 }
 
 /* False when no server answers, or it refuses us. */
-static bool k8s_check_server(const struct diagnosis *diagnosis, struct k8s_probe *probe)
+static bool k8s_check_server(const struct diagnosis *diagnosis, struct k8s *k8s)
 {
-    struct k8s_reply first, second;
+    struct json_result first, second;
     char took[DURATION_SHOWN];
-    k8s_probe_call(probe, "GET", "/version", NULL, &first);
-    k8s_reply_done(&first);
+    kube_call(&k8s->kube, "GET", "/version", NULL, &first);
+    json_result_done(&first);
     bool refused = first.status == 401;
     if (first.status == 0 || refused) {
         diagnosis_report(diagnosis, FINDING_PROBLEM, refused ? "identity" : "server",
@@ -108,9 +129,11 @@ static bool k8s_check_server(const struct diagnosis *diagnosis, struct k8s_probe
         return false;
     }
     /* The second request reuses the connection, as a lock does. */
-    k8s_probe_call(probe, "GET", "/version", NULL, &second);
-    (void)duration_show(second.took_ms, took);
-    if (second.took_ms > SLOW_MS)
+    int64_t began_ms = host_boot_ms();
+    kube_call(&k8s->kube, "GET", "/version", NULL, &second);
+    int64_t took_ms = host_boot_ms() - began_ms;
+    (void)duration_show(took_ms, took);
+    if (took_ms > SLOW_MS)
         diagnosis_report(
             diagnosis, FINDING_WARNING, "server", "look at its load, and at the way to it",
             "the API server answers in %s: give locks a TTL of several times that", took);
@@ -118,8 +141,8 @@ static bool k8s_check_server(const struct diagnosis *diagnosis, struct k8s_probe
         diagnosis_report(diagnosis, FINDING_OK, "server", NULL, "the API server answers in %s",
                          took);
     k8s_check_version(diagnosis, &second);
-    k8s_check_time(diagnosis, second.date_s);
-    k8s_reply_done(&second);
+    k8s_check_time(diagnosis, second.now_ms);
+    json_result_done(&second);
     return true;
 }
 
@@ -127,30 +150,28 @@ static bool k8s_check_server(const struct diagnosis *diagnosis, struct k8s_probe
 
 enum permission { PERMITTED, FORBIDDEN, PERMISSION_UNKNOWN };
 
-static enum permission k8s_check_access(struct k8s_probe *probe, const char *group,
-                                        const char *resource, const char *verb, char *why,
-                                        size_t size)
+static enum permission k8s_check_access(struct k8s *k8s, const char *group, const char *resource,
+                                        const char *verb, char *why, size_t size)
 {
-    struct k8s_reply reply;
+    struct json_result reply;
     json_t *body =
         json_pack("{s:s, s:s, s:{s:{s:s, s:s, s:s, s:s}}}", "apiVersion", "authorization.k8s.io/v1",
                   "kind", "SelfSubjectAccessReview", "spec", "resourceAttributes", "namespace",
-                  k8s_probe_namespace(probe), "group", group, "resource", resource, "verb", verb);
-    k8s_probe_call(probe, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body,
-                   &reply);
+                  k8s->kube.config.namespace, "group", group, "resource", resource, "verb", verb);
+    kube_call(&k8s->kube, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body,
+              &reply);
     const json_t *allowed = json_object_get(json_object_get(reply.json, "status"), "allowed");
     enum permission permission = reply.status != 201     ? PERMISSION_UNKNOWN
                                  : json_is_true(allowed) ? PERMITTED
                                                          : FORBIDDEN;
     (void)snprintf(why, size, "%s", reply.why);
-    k8s_reply_done(&reply);
+    json_result_done(&reply);
     return permission;
 }
 
 /* One finding for all verbs. True when all are permitted. */
-static bool k8s_check_verbs(const struct diagnosis *diagnosis, struct k8s_probe *probe,
-                            const char *group, const char *resource, const char *const *verbs,
-                            const char *remedy)
+static bool k8s_check_verbs(const struct diagnosis *diagnosis, struct k8s *k8s, const char *group,
+                            const char *resource, const char *const *verbs, const char *remedy)
 {
     char message[TEXT_SIZE], all[TEXT_SIZE], why[512] = "";
     struct text missing, asked;
@@ -158,7 +179,7 @@ static bool k8s_check_verbs(const struct diagnosis *diagnosis, struct k8s_probe 
     text_init(&missing, message, sizeof message);
     text_init(&asked, all, sizeof all);
     for (size_t i = 0; verbs[i] != NULL && permission != PERMISSION_UNKNOWN; i++) {
-        permission = k8s_check_access(probe, group, resource, verbs[i], why, sizeof why);
+        permission = k8s_check_access(k8s, group, resource, verbs[i], why, sizeof why);
         TEXT_JOIN(&asked, i > 0 ? ", " : "", verbs[i]);
         if (permission == FORBIDDEN)
             TEXT_JOIN(&missing, missing.length > 0 ? ", " : "", verbs[i]);
@@ -168,18 +189,17 @@ static bool k8s_check_verbs(const struct diagnosis *diagnosis, struct k8s_probe 
                          "what we may do with %s cannot be asked: %s", resource, why);
     else if (missing.length > 0)
         diagnosis_report(diagnosis, FINDING_PROBLEM, "rights", remedy, "we may not %s %s in %s",
-                         message, resource, k8s_probe_namespace(probe));
+                         message, resource, k8s->kube.config.namespace);
     else
         diagnosis_report(diagnosis, FINDING_OK, "rights", NULL, "we may %s %s", all, resource);
     return permission != PERMISSION_UNKNOWN && missing.length == 0;
 }
 
-static void k8s_check_objects(const struct diagnosis *diagnosis, struct k8s_probe *probe,
-                              const char *kind)
+static void k8s_check_objects(const struct diagnosis *diagnosis, struct k8s *k8s, const char *kind)
 {
     struct collect_options options = {.kind = kind};
     struct collection found;
-    diagnosis->collect_objects(probe, &options, &found);
+    diagnosis->collect_objects(&k8s->kube, &options, &found);
     if (found.why[0] != '\0')
         diagnosis_report(diagnosis, FINDING_WARNING, "leftovers", NULL,
                          "%s that were left behind cannot be counted: %s", kind, found.why);
@@ -193,45 +213,42 @@ static void k8s_check_objects(const struct diagnosis *diagnosis, struct k8s_prob
 }
 
 /* Permissions and leftovers of workload objects of a kind, named as in kubectl: "jobs.batch". */
-static void k8s_check_kind(const struct diagnosis *diagnosis, struct k8s_probe *probe,
-                           const char *kind)
+static void k8s_check_kind(const struct diagnosis *diagnosis, struct k8s *k8s, const char *kind)
 {
     static const char *const verbs[] = {"get", "list", "watch", "create", "delete", NULL};
     char resource[TEXT_SIZE];
     size_t length = strcspn(kind, ".");
     (void)snprintf(resource, sizeof resource, "%.*s", (int)length, kind);
-    if (k8s_check_verbs(diagnosis, probe, kind[length] == '.' ? kind + length + 1 : "", resource,
+    if (k8s_check_verbs(diagnosis, k8s, kind[length] == '.' ? kind + length + 1 : "", resource,
                         verbs, WORKLOADS_ROLE))
-        k8s_check_objects(diagnosis, probe, kind);
+        k8s_check_objects(diagnosis, k8s, kind);
 }
 
 /* A dry run of a creation also shows whether the namespace exists. */
-static void k8s_check_namespace(const struct diagnosis *diagnosis, struct k8s_probe *probe)
+static void k8s_check_namespace(const struct diagnosis *diagnosis, struct k8s *k8s)
 {
-    char path[256];
-    struct k8s_reply reply;
-    (void)snprintf(path, sizeof path,
-                   "/apis/coordination.k8s.io/v1/namespaces/%s/leases?dryRun=All",
-                   k8s_probe_namespace(probe));
+    char path[LEASES_PATH + 16];
+    struct json_result reply;
+    (void)snprintf(path, sizeof path, "%s?dryRun=All", k8s->leases);
     json_t *body = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "coordination.k8s.io/v1", "kind",
                              "Lease", "metadata", "generateName", "leasehold-doctor-");
-    k8s_probe_call(probe, "POST", path, body, &reply);
+    kube_call(&k8s->kube, "POST", path, body, &reply);
     if (reply.status == 201)
         diagnosis_report(diagnosis, FINDING_OK, "namespace", NULL, "the namespace takes Leases");
     else if (reply.status == 404)
         diagnosis_report(diagnosis, FINDING_PROBLEM, "namespace",
                          "make it with kubectl create namespace, or name another one in the URL",
-                         "there is no namespace %s", k8s_probe_namespace(probe));
+                         "there is no namespace %s", k8s->kube.config.namespace);
     else
         diagnosis_report(diagnosis, FINDING_PROBLEM, "namespace", NULL, "it takes no Lease: %s",
                          reply.why);
-    k8s_reply_done(&reply);
+    json_result_done(&reply);
 }
 
-static void k8s_check_leftovers(const struct diagnosis *diagnosis, struct k8s_probe *probe)
+static void k8s_check_leftovers(const struct diagnosis *diagnosis, struct k8s *k8s)
 {
     struct collection collection;
-    k8s_probe_collect(probe, /* rate= */ 0, &collection);
+    collector_run(&k8s->collector, /* rate= */ 0, &collection);
     if (collection.why[0] != '\0')
         diagnosis_report(diagnosis, FINDING_WARNING, "leftovers", NULL,
                          "what was left behind cannot be counted: %s", collection.why);
@@ -244,33 +261,32 @@ static void k8s_check_leftovers(const struct diagnosis *diagnosis, struct k8s_pr
 
 /* ---- all of it ---- */
 
-static void k8s_check_events(const struct diagnosis *diagnosis, struct k8s_probe *probe)
+static void k8s_check_events(const struct diagnosis *diagnosis, struct k8s *k8s)
 {
     char why[512] = "";
-    if (probe->k8s.url.events &&
-        k8s_check_access(probe, "", "events", "create", why, sizeof why) == FORBIDDEN)
+    if (k8s->url.events &&
+        k8s_check_access(k8s, "", "events", "create", why, sizeof why) == FORBIDDEN)
         diagnosis_report(diagnosis, FINDING_WARNING, "events", EVENTS_ROLE,
                          "no Events are written: we may not create events in %s",
-                         k8s_probe_namespace(probe));
+                         k8s->kube.config.namespace);
 }
 
-static void k8s_check_all(const struct diagnosis *diagnosis, struct k8s_probe *probe)
+static void k8s_check_all(const struct diagnosis *diagnosis, struct k8s *k8s)
 {
     static const char *const lease_verbs[] = {"get",    "list",   "watch", "create",
                                               "update", "delete", NULL};
     static const char *const event_verbs[] = {"create", NULL};
-    k8s_check_identity(diagnosis, probe);
-    if (!k8s_check_server(diagnosis, probe))
+    k8s_check_identity(diagnosis, k8s);
+    if (!k8s_check_server(diagnosis, k8s))
         return;
-    bool good =
-        k8s_check_verbs(diagnosis, probe, "coordination.k8s.io", "leases", lease_verbs, ROLE);
-    if (probe->k8s.url.events)
-        (void)k8s_check_verbs(diagnosis, probe, "", "events", event_verbs, EVENTS_ROLE);
+    bool good = k8s_check_verbs(diagnosis, k8s, "coordination.k8s.io", "leases", lease_verbs, ROLE);
+    if (k8s->url.events)
+        (void)k8s_check_verbs(diagnosis, k8s, "", "events", event_verbs, EVENTS_ROLE);
     if (diagnosis->kind != NULL)
-        k8s_check_kind(diagnosis, probe, diagnosis->kind);
+        k8s_check_kind(diagnosis, k8s, diagnosis->kind);
     if (good) {
-        k8s_check_namespace(diagnosis, probe);
-        k8s_check_leftovers(diagnosis, probe);
+        k8s_check_namespace(diagnosis, k8s);
+        k8s_check_leftovers(diagnosis, k8s);
     }
 }
 
@@ -279,17 +295,17 @@ void k8s_diagnose(const char *url, const struct diagnosis *diagnosis)
     char message[TEXT_SIZE];
     struct text why;
     text_init(&why, message, sizeof message);
-    struct k8s_probe *probe =
-        k8s_probe_new(url, diagnosis_timeout_ms(diagnosis, PROBE_TIMEOUT_MS), &why);
-    if (probe == NULL) {
+    struct k8s *k8s =
+        k8s_admin_open(url, diagnosis_timeout_ms(diagnosis, DIAGNOSE_TIMEOUT_MS), &why);
+    if (k8s == NULL) {
         if (!diagnosis->events_only) /* a client reports it when it opens the store */
             diagnosis_report(diagnosis, FINDING_PROBLEM, "cluster",
                              "name a kubeconfig with KUBECONFIG, or run in a pod", "%s", message);
         return;
     }
     if (diagnosis->events_only)
-        k8s_check_events(diagnosis, probe);
+        k8s_check_events(diagnosis, k8s);
     else
-        k8s_check_all(diagnosis, probe);
-    k8s_probe_free(&probe);
+        k8s_check_all(diagnosis, k8s);
+    k8s_admin_close(k8s);
 }

@@ -2,74 +2,16 @@
 /*
  * The Kubernetes store: records are Leases of one namespace, revisions are etcd's, the clock is the
  * API server's, in whole seconds. Nothing here decides; nothing blocks. This file has the driver
- * interface and the calls to the API server; k8s_request.c executes requests, k8s_watch.c runs the
- * watch, k8s_collect.c removes expired Leases.
+ * interface; k8s_request.c executes requests, k8s_watch.c runs the watch, k8s_collect.c removes
+ * expired Leases.
  */
 #include "base/check.h"
-#include "process/host.h"
 #include "store/k8s/k8s_internal.h"
-#include "wire/url_redact.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MESSAGE_SHOWN = 300 }; /* bytes of a message of the API server */
-
-/* ---- requests ---- */
-
-struct http_request *k8s_call(struct k8s *k8s, const char *method, const char *full_path,
-                              const json_t *body, size_t most, int64_t give_up_at_ms,
-                              const struct http_callbacks *callbacks)
-{
-    struct kube_call call = {.method = method,
-                             .path = full_path,
-                             .body = body,
-                             .patch = strcmp(method, "PATCH") == 0,
-                             .most = most,
-                             .timeout_ms = give_up_at_ms - host_boot_ms()};
-    struct text why;
-    text_init(&why, k8s->why, sizeof k8s->why);
-    if (call.timeout_ms > 0)
-        return kube_call(k8s->login, k8s->http, &call, callbacks, &why);
-    text_add(&why, "the deadline passed before the request was sent");
-    return NULL;
-}
-
-struct http_request *k8s_call_leases(struct k8s *k8s, const char *method, const char *path,
-                                     const json_t *body, size_t most, int64_t give_up_at_ms,
-                                     const struct http_callbacks *callbacks)
-{
-    char full_path[PAGE_PATH + 256];
-    (void)snprintf(full_path, sizeof full_path,
-                   "/apis/coordination.k8s.io/v1/namespaces/%s/leases%s", k8s->config.namespace,
-                   path);
-    return k8s_call(k8s, method, full_path, body, most, give_up_at_ms, callbacks);
-}
-
-void k8s_page_path(char out[PAGE_PATH], const char *next)
-{
-    (void)snprintf(out, PAGE_PATH,
-                   "?limit=%d&labelSelector=app.kubernetes.io%%2Fmanaged-by%%3Dleasehold%s%s", PAGE,
-                   next != NULL ? "&continue=" : "", next != NULL ? next : "");
-}
-
 /* ---- replies ---- */
-
-const char *k8s_explain(struct k8s *k8s, const struct http_response *reply)
-{
-    if (reply->status == 0)
-        return reply->why;
-    json_t *json = kube_parse(reply->body, reply->body_length);
-    struct text why;
-    text_init(&why, k8s->why, sizeof k8s->why);
-    text_add(&why, "the API server answers ");
-    text_add_i64(&why, reply->status);
-    text_add(&why, ": ");
-    text_add_brief(&why, kube_string(json, "message"), MESSAGE_SHOWN);
-    json_decref(json);
-    return k8s->why;
-}
 
 struct store_reply k8s_lease_reply(struct k8s *k8s, const struct k8s_lease *lease, const char *key)
 {
@@ -123,29 +65,19 @@ static bool k8s_open(void *state, const char *url, const struct store_callbacks 
 {
     struct k8s *k8s = state;
     memset(k8s, 0, offsetof(struct k8s, scratch));
-    if (!k8s_url_parse(url, &k8s->url, why) || !kube_config_load(&k8s->config, &k8s->url, why))
-        return false;
-    k8s->magic = K8S_MAGIC;
     k8s->callbacks = *callbacks;
     if (k8s->callbacks.timeout_ms <= 0)
         k8s->callbacks.timeout_ms = TIMEOUT_DEFAULT_MS;
-    k8s->wake_timer.due = k8s_requests_start;
-    k8s->wake_timer.owner = k8s;
-    k8s->poller = poller_new();
-    if (k8s->poller != NULL) {
-        k8s->http = http_new(k8s->poller);
-        k8s->login = kube_login_new(k8s->poller, &k8s->config, k8s_requests_start, k8s);
-    }
-    if (k8s->http == NULL || k8s->login == NULL) {
-        http_free(&k8s->http);
-        kube_login_free(&k8s->login);
-        poller_free(&k8s->poller);
-        kube_config_done(&k8s->config);
-        text_add(why, "out of memory or file descriptors");
+    if (!k8s_url_parse(url, &k8s->url, why) ||
+        !kube_api_open(&k8s->kube, &k8s->url, k8s->callbacks.timeout_ms, /* warning= */ NULL,
+                       /* user= */ NULL, why))
         return false;
-    }
+    k8s->magic = K8S_MAGIC;
+    k8s_requests_init(k8s);
+    (void)snprintf(k8s->leases, sizeof k8s->leases,
+                   "/apis/coordination.k8s.io/v1/namespaces/%s/leases", k8s->kube.config.namespace);
     k8s_watch_init(k8s, callbacks->session);
-    collector_init(k8s, callbacks->session);
+    k8s_collect_init(k8s, callbacks->session);
     return true;
 }
 
@@ -153,15 +85,12 @@ static void k8s_close(void *state)
 {
     struct k8s *k8s = state;
     ASSERT(k8s->magic == K8S_MAGIC);
-    k8s_request_drop_all(k8s);
+    pending_done(&k8s->pending);
     k8s_watch_done(k8s);
-    collector_done(k8s);
+    k8s_collect_done(k8s);
     k8s_events_drain(k8s);
-    poller_call_at(k8s->poller, &k8s->wake_timer, POLLER_NEVER);
-    http_free(&k8s->http);
-    kube_login_free(&k8s->login);
-    poller_free(&k8s->poller);
-    kube_config_done(&k8s->config);
+    poller_call_at(k8s->kube.poller, &k8s->wake_timer, POLLER_NEVER);
+    kube_api_close(&k8s->kube);
     lease_cache_clear(k8s);
     k8s->magic = 0;
 }
@@ -171,13 +100,13 @@ static void k8s_step(void *state)
     struct k8s *k8s = state;
     ASSERT(k8s->magic == K8S_MAGIC);
     k8s_requests_start(k8s);
-    poller_step(k8s->poller);
+    poller_step(k8s->kube.poller);
 }
 
 static int k8s_fd(void *state)
 {
     const struct k8s *k8s = state;
-    return poller_fd(k8s->poller);
+    return poller_fd(k8s->kube.poller);
 }
 
 static int64_t k8s_margin_ms(const char *url)

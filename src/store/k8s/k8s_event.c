@@ -12,13 +12,12 @@
 #include <string.h>
 #include <time.h>
 
-enum { EVENTS_MAX = 16, EVENT_REPLY_MAX = 64 * 1024, DRAIN_MS = 1000 };
+enum { EVENT_REPLY_MAX = 64 * 1024, DRAIN_MS = 1000 };
 
-static void k8s_event_on_reply(void *owner, const struct http_response *reply)
+static void k8s_event_on_reply(void *owner, const struct json_reply *reply)
 {
-    struct k8s *k8s = owner;
+    (void)owner;
     (void)reply; /* no recovery is possible */
-    k8s->events_in_flight--;
 }
 
 /* kubectl shows Events by the uid of the Lease; for a removed Lease this is its last uid. */
@@ -35,7 +34,7 @@ static json_t *k8s_event_make(struct k8s *k8s, const struct store_event *event, 
     char now_text[32];
     time_t now = (time_t)(host_wall_ms() / 1000);
     struct tm parts;
-    const char *space = k8s->config.namespace;
+    const char *space = k8s->kube.config.namespace;
     (void)strftime(now_text, sizeof now_text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
     bool more = event->more[0] != '\0';
     json_t *message =
@@ -51,30 +50,42 @@ static json_t *k8s_event_make(struct k8s *k8s, const struct store_event *event, 
                      "firstTimestamp", now_text, "lastTimestamp", now_text, "count", 1);
 }
 
+static struct json_request *k8s_event_find(struct k8s *k8s, bool idle)
+{
+    for (size_t i = 0; i < EVENTS_MAX; i++) {
+        if ((k8s->events[i].api == NULL) == idle)
+            return &k8s->events[i];
+    }
+    return NULL;
+}
+
 void k8s_event_send(void *state, const struct store_event *event)
 {
     struct k8s *k8s = state;
     char name[K8S_NAME_MAX + 1], path[K8S_NAME_MAX + 64];
-    struct http_callbacks callbacks = {.done = k8s_event_on_reply, .owner = k8s};
-    if (!k8s->url.events || k8s->events_in_flight >= EVENTS_MAX || !kube_login_ready(k8s->login) ||
-        !k8s_name_of(&k8s->url, event->key, name))
+    struct json_callbacks callbacks = {.done = k8s_event_on_reply, .owner = k8s};
+    struct json_request *idle = k8s_event_find(k8s, /* idle= */ true);
+    if (!k8s->url.events || idle == NULL || !k8s_name_of(&k8s->url, event->key, name))
         return;
-    (void)snprintf(path, sizeof path, "/api/v1/namespaces/%s/events", k8s->config.namespace);
+    (void)snprintf(path, sizeof path, "/api/v1/namespaces/%s/events", k8s->kube.config.namespace);
     json_t *body = k8s_event_make(k8s, event, name);
-    if (body != NULL && k8s_call(k8s, "POST", path, body, EVENT_REPLY_MAX,
-                                 host_boot_ms() + k8s->callbacks.timeout_ms, &callbacks) != NULL)
-        k8s->events_in_flight++;
+    struct json_call call = {.method = "POST",
+                             .path = path,
+                             .body = body,
+                             .most = EVENT_REPLY_MAX,
+                             .give_up_at_ms = host_boot_ms() + k8s->callbacks.timeout_ms};
+    json_request_start(idle, k8s->kube.json, &call, &callbacks);
     json_decref(body);
 }
 
 void k8s_events_drain(struct k8s *k8s)
 {
     int64_t give_up_at_ms = host_boot_ms() + DRAIN_MS;
-    while (k8s->events_in_flight > 0) {
+    while (k8s_event_find(k8s, /* idle= */ false) != NULL) {
         int64_t left_ms = give_up_at_ms - host_boot_ms();
-        struct pollfd file = {.fd = poller_fd(k8s->poller), .events = POLLIN};
+        struct pollfd file = {.fd = poller_fd(k8s->kube.poller), .events = POLLIN};
         if (left_ms <= 0 || poll(&file, 1, (int)left_ms) < 0)
             return;
-        poller_step(k8s->poller);
+        poller_step(k8s->kube.poller);
     }
 }

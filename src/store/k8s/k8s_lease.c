@@ -7,7 +7,7 @@
 #include "store/k8s/k8s_lease.h"
 
 #include "base/hash.h"
-#include "store/k8s/kube_api.h"
+#include "http/kube_api.h"
 #include "store/translate.h"
 #include "wire/k8s_url.h"
 #include "wire/record_codec.h"

@@ -13,6 +13,7 @@
 
 #define K8S_LEASE_LABEL       "app.kubernetes.io/managed-by"
 #define K8S_LEASE_LABEL_VALUE "leasehold"
+#define K8S_LEASE_SELECTOR    "labelSelector=app.kubernetes.io%2Fmanaged-by%3Dleasehold"
 #define K8S_HOLDER_MANAGER    "leasehold-holder" /* field managers: of grants and renewals … */
 #define K8S_WAITER_MANAGER    "leasehold-waiter" /* … and of all other writes */
 

@@ -2,11 +2,10 @@
 /*
  * Executes a store request as requests to the API server: one if the Lease is unchanged since we
  * last saw it, two or three otherwise. Requests for one key run in sequence, all others in
- * parallel. A refused request (401, 409, 429) had no effect and may be retried; a request without a
- * reply may have had an effect and is never sent again.
+ * parallel. A conflict (409) had no effect and may be retried; a request without a reply may have
+ * had an effect and is never sent again.
  */
 #include "base/check.h"
-#include "base/hash.h"
 #include "process/host.h"
 #include "store/k8s/k8s_internal.h"
 #include "store/translate.h"
@@ -19,108 +18,75 @@
 enum { RECHECKS_MAX = 4 };
 
 static void k8s_request_start(struct k8s_request *pending);
-static void k8s_request_on_reply(void *owner, const struct http_response *reply);
+static void k8s_request_on_reply(void *owner, const struct json_reply *reply);
 
 /* ---- the queue ---- */
 
 static void k8s_request_wake_at(struct k8s *k8s, int64_t at_ms)
 {
     if (k8s->wake_timer.poller == NULL || at_ms < k8s->wake_timer.at_ms)
-        poller_call_at(k8s->poller, &k8s->wake_timer, at_ms);
-}
-
-/*
- * True if an earlier request has the same key, or if an earlier watch is not established yet. The
- * wait for a watch is short: it must not delay a renewal.
- */
-static bool k8s_request_is_blocked(const struct k8s_request *pending, int64_t now_ms)
-{
-    enum { WATCH_FIRST_MS = 500 };
-    struct k8s *k8s = pending->k8s;
-    for (struct list_node *node = k8s->requests.first; node != &pending->node; node = node->next) {
-        const struct k8s_request *other = LIST_ENTRY(node, struct k8s_request, node);
-        int64_t until_ms = other->give_up_at_ms - k8s->callbacks.timeout_ms + WATCH_FIRST_MS;
-        if (other->hash == pending->hash)
-            return true;
-        if (other->request.verb == VERB_STORE_WATCH && now_ms < until_ms) {
-            k8s_request_wake_at(k8s, until_ms);
-            return true;
-        }
-    }
-    return false;
+        poller_call_at(k8s->kube.poller, &k8s->wake_timer, at_ms);
 }
 
 void k8s_request_add(void *state, const struct store_request *request, store_done *done,
                      void *caller)
 {
+    enum { WATCH_FIRST_MS = 500 }; /* short: it must not delay a renewal */
     struct k8s *k8s = state;
-    struct k8s_request *pending =
-        k8s->request_count < K8S_REQUESTS_MAX ? calloc(1, sizeof *pending) : NULL;
+    struct k8s_request *pending = pending_add(&k8s->pending, request, done, caller);
     int64_t now_ms = host_boot_ms();
     if (pending == NULL) {
-        done(caller, &(struct store_reply){.result = REPLY_TROUBLE,
-                                           .now_ms = TIME_UNKNOWN,
-                                           .why = "too many requests in flight"});
+        pending_refuse(done, caller);
         return;
     }
     pending->k8s = k8s;
-    pending->request = *request;
-    pending->done = done;
-    pending->caller = caller;
-    pending->hash = hash_string(request->key);
-    pending->give_up_at_ms = now_ms + k8s->callbacks.timeout_ms;
-    list_append(&k8s->requests, &pending->node);
-    k8s->request_count++;
+    if (request->verb == VERB_STORE_WATCH && !k8s->watch.known)
+        k8s->watch.first_until_ms = now_ms + WATCH_FIRST_MS;
     k8s_request_wake_at(k8s, now_ms);
 }
 
 void k8s_requests_start(void *state)
 {
     struct k8s *k8s = state;
-    int64_t now_ms = host_boot_ms();
-    for (struct list_node *node = k8s->requests.first, *next; node != NULL; node = next) {
-        struct k8s_request *pending = LIST_ENTRY(node, struct k8s_request, node);
+    int64_t now_ms = host_boot_ms(), first_until_ms = k8s->watch.first_until_ms;
+    for (struct list_node *node = k8s->pending.all.first, *next; node != NULL; node = next) {
+        struct k8s_request *pending = (void *)LIST_ENTRY(node, struct pending, in_all);
         next = node->next; /* starting a request can end it, but none behind it */
-        if (pending->phase != PHASE_WAITING || k8s_request_is_blocked(pending, now_ms))
+        if (pending->phase != PHASE_WAITING || pending->base.behind != NULL)
             continue;
-        int64_t at_ms = k8s->paused_until_ms > pending->not_before_ms ? k8s->paused_until_ms
-                                                                      : pending->not_before_ms;
-        if (at_ms > now_ms)
-            k8s_request_wake_at(k8s, at_ms);
-        else if (kube_login_ready(k8s->login))
+        if (pending->base.request.verb != VERB_STORE_WATCH && now_ms < first_until_ms)
+            k8s_request_wake_at(k8s, first_until_ms);
+        else
             k8s_request_start(pending);
     }
 }
 
-static void k8s_request_free(struct k8s_request *pending)
+static void k8s_request_clear(struct pending *base)
 {
-    pending->k8s->request_count--;
+    struct k8s_request *pending = (struct k8s_request *)base;
+    json_request_cancel(&pending->http);
     json_decref(pending->sent);
-    free(pending->page);
-    free(pending);
+    json_pages_done(&pending->pages);
 }
 
-void k8s_request_drop_all(struct k8s *k8s)
+/* A call to the API server ends at the deadline of its request. */
+void k8s_requests_init(struct k8s *k8s)
 {
-    for (struct list_node *node; (node = list_pop(&k8s->requests)) != NULL;) {
-        struct k8s_request *pending = LIST_ENTRY(node, struct k8s_request, node);
-        if (pending->http != NULL)
-            http_cancel(pending->http);
-        k8s_request_free(pending);
-    }
+    k8s->pending = (struct pending_set){.size = sizeof(struct k8s_request),
+                                        .most = K8S_REQUESTS_MAX,
+                                        .by_key = true,
+                                        .timeout_ms = k8s->callbacks.timeout_ms,
+                                        .clear = k8s_request_clear};
+    k8s->wake_timer.due = k8s_requests_start;
+    k8s->wake_timer.owner = k8s;
 }
 
 /* ---- replies to the caller ---- */
 
 void k8s_request_finish(struct k8s_request *pending, const struct store_reply *reply)
 {
-    struct k8s *k8s = pending->k8s;
-    store_done *done = pending->done;
-    void *caller = pending->caller;
-    list_remove(&k8s->requests, &pending->node);
-    k8s_request_free(pending);
-    k8s_request_wake_at(k8s, host_boot_ms()); /* starts the requests blocked by this one */
-    done(caller, reply);
+    k8s_request_wake_at(pending->k8s, host_boot_ms()); /* starts the request behind this one */
+    pending_reply(&pending->base, reply);
 }
 
 void k8s_request_fail(struct k8s_request *pending, enum reply_status result, const char *why)
@@ -130,18 +96,17 @@ void k8s_request_fail(struct k8s_request *pending, enum reply_status result, con
 }
 
 void k8s_request_finish_absent(struct k8s_request *pending, enum reply_status result,
-                               int64_t date_s)
+                               int64_t now_ms)
 {
-    int64_t now_ms = date_s >= 0 ? date_s * 1000 : TIME_UNKNOWN;
     k8s_request_finish(pending, &(struct store_reply){.result = result, .now_ms = now_ms});
 }
 
 /* Replies with the current Lease. One that belongs to another key is an error. */
 static void k8s_request_finish_lease(struct k8s_request *pending, enum reply_status result,
-                                     const struct k8s_lease *lease, int64_t date_s)
+                                     const struct k8s_lease *lease, int64_t now_ms)
 {
     struct k8s *k8s = pending->k8s;
-    const char *key = pending->request.key;
+    const char *key = pending->base.request.key;
     if (lease->state == K8S_LEASE_OURS && strcmp(lease->key, key) != 0) {
         (void)snprintf(k8s->why, sizeof k8s->why,
                        "the Lease %s belongs to another key, %.200s: choose ?names= or ?prefix= "
@@ -153,7 +118,7 @@ static void k8s_request_finish_lease(struct k8s_request *pending, enum reply_sta
     struct store_reply reply = k8s_lease_reply(k8s, lease, key);
     reply.result = result;
     reply.key = NULL;
-    reply.now_ms = date_s >= 0 ? date_s * 1000 : TIME_UNKNOWN;
+    reply.now_ms = now_ms;
     k8s_request_finish(pending, &reply);
 }
 
@@ -172,25 +137,33 @@ void k8s_request_send(struct k8s_request *pending, enum k8s_phase phase, const c
                       const char *path, json_t *body)
 {
     struct k8s *k8s = pending->k8s;
-    struct http_callbacks callbacks = {.done = k8s_request_on_reply, .owner = pending};
+    struct json_callbacks callbacks = {.done = k8s_request_on_reply, .owner = pending};
+    struct json_call call = {.method = method,
+                             .path = path,
+                             .body = body,
+                             .most = phase == PHASE_LISTING ? LIST_MAX : LEASE_REPLY_MAX,
+                             .give_up_at_ms = pending->base.deadline_ms,
+                             .forbidden_later = true};
     pending->phase = phase;
-    pending->http = k8s_call_leases(k8s, method, path, body,
-                                    phase == PHASE_LISTING ? LIST_MAX : LEASE_REPLY_MAX,
-                                    pending->give_up_at_ms, &callbacks);
+    json_request_start(&pending->http, k8s->kube.json, &call, &callbacks);
     json_decref(body);
-    if (pending->http != NULL)
-        return;
-    if (phase == PHASE_UNDOING)
-        k8s_request_fail_changed(pending, /* removed= */ false);
-    else
-        k8s_request_fail(pending, REPLY_TROUBLE, k8s->why);
+}
+
+/* To the Lease of the request; "" creates it. `manager`: the field manager; NULL: none. */
+static void k8s_request_send_lease(struct k8s_request *pending, enum k8s_phase phase,
+                                   const char *method, const char *manager, json_t *body)
+{
+    char path[LEASES_PATH + 2 * K8S_NAME_MAX];
+    bool creates = strcmp(method, "POST") == 0;
+    (void)snprintf(path, sizeof path, "%s%s%s%s%s", pending->k8s->leases, creates ? "" : "/",
+                   creates ? "" : pending->name, manager != NULL ? "?fieldManager=" : "",
+                   manager != NULL ? manager : "");
+    k8s_request_send(pending, phase, method, path, body);
 }
 
 static void k8s_request_read(struct k8s_request *pending, enum k8s_phase phase)
 {
-    char path[K8S_NAME_MAX + 2];
-    (void)snprintf(path, sizeof path, "/%s", pending->name);
-    k8s_request_send(pending, phase, "GET", path, NULL);
+    k8s_request_send_lease(pending, phase, "GET", /* manager= */ NULL, /* body= */ NULL);
 }
 
 /*
@@ -200,7 +173,7 @@ static void k8s_request_read(struct k8s_request *pending, enum k8s_phase phase)
 static bool k8s_request_wait_locally(struct k8s_request *pending, const struct k8s_lease *lease)
 {
     struct k8s *k8s = pending->k8s;
-    const struct store_request *request = &pending->request;
+    const struct store_request *request = &pending->base.request;
     const struct store_summary *summary = &request->summary;
     if (lease == NULL || lease->state != K8S_LEASE_FOREIGN || summary->grants == 0 ||
         !k8s_lease_is_foreign_grant(lease, summary->request))
@@ -233,7 +206,7 @@ static bool k8s_request_give_way(struct k8s_request *pending, const struct k8s_l
         record_decode(write->bytes, write->length, &k8s->scratch, &error) != DECODE_OK)
         return false;
     k8s_lease_give_way(&k8s->scratch);
-    summarize_record(&k8s->scratch, pending->request.session, summary);
+    summarize_record(&k8s->scratch, pending->base.request.session, summary);
     write->bytes = k8s->encoded;
     write->length = record_encode(&k8s->scratch, k8s->encoded, sizeof k8s->encoded);
     return true;
@@ -245,8 +218,7 @@ static void k8s_request_write(struct k8s_request *pending, const json_t *before,
                               const struct k8s_lease *lease)
 {
     struct k8s *k8s = pending->k8s;
-    char path[2 * K8S_NAME_MAX];
-    const struct store_request *request = &pending->request;
+    const struct store_request *request = &pending->base.request;
     struct store_summary summary = request->summary;
     if (k8s_request_wait_locally(pending, lease))
         return;
@@ -281,23 +253,19 @@ static void k8s_request_write(struct k8s_request *pending, const json_t *before,
     pending->replaced = before != NULL ? lease->revision : 0;
     pending->shared = before != NULL && lease->shared;
     pending->undoable = before == NULL || k8s_lease_is_only_grant(&summary);
-    (void)snprintf(path, sizeof path, "%s%s?fieldManager=%s", before != NULL ? "/" : "",
-                   before != NULL ? pending->name : "", k8s_lease_manager(&summary));
-    k8s_request_send(pending, PHASE_WRITING, before != NULL ? "PUT" : "POST", path, body);
+    k8s_request_send_lease(pending, PHASE_WRITING, before != NULL ? "PUT" : "POST",
+                           k8s_lease_manager(&summary), body);
 }
 
 /* A Lease that other programs made is emptied, not deleted: they rely on it. */
 static void k8s_request_remove(struct k8s_request *pending, enum k8s_phase phase,
                                const json_t *before, const struct k8s_lease *lease, bool shared)
 {
-    char path[2 * K8S_NAME_MAX];
-    if (shared) {
-        (void)snprintf(path, sizeof path, "/%s?fieldManager=%s", pending->name, K8S_WAITER_MANAGER);
-        k8s_request_send(pending, phase, "PUT", path, k8s_lease_vacate(before));
-        return;
-    }
-    (void)snprintf(path, sizeof path, "/%s", pending->name);
-    k8s_request_send(pending, phase, "DELETE", path, k8s_lease_delete_options(lease));
+    if (shared)
+        k8s_request_send_lease(pending, phase, "PUT", K8S_WAITER_MANAGER, k8s_lease_vacate(before));
+    else
+        k8s_request_send_lease(pending, phase, "DELETE", /* manager= */ NULL,
+                               k8s_lease_delete_options(lease));
 }
 
 /* ---- conditions ---- */
@@ -313,10 +281,10 @@ static bool k8s_condition_holds(const struct store_request *request, const struc
 static void k8s_request_execute(struct k8s_request *pending, const json_t *json,
                                 const struct k8s_lease *lease)
 {
-    if (lease->state == K8S_LEASE_FOREIGN && pending->request.condition.token != 0)
+    if (lease->state == K8S_LEASE_FOREIGN && pending->base.request.condition.token != 0)
         k8s_request_fail(pending, REPLY_DENIED,
                          "another program holds this Lease: only it can renew or release it");
-    else if (pending->request.verb == VERB_STORE_DELETE)
+    else if (pending->base.request.verb == VERB_STORE_DELETE)
         k8s_request_remove(pending, PHASE_DELETING, json, lease, lease->shared);
     else
         k8s_request_write(pending, json, lease);
@@ -329,9 +297,10 @@ static bool k8s_request_execute_cached(struct k8s_request *pending)
     struct k8s_lease lease;
     const struct cached_lease *cached = lease_cache_find(k8s, pending->name);
     json_t *json = cached != NULL ? json_incref(cached->json) : NULL;
-    bool known = json != NULL && lease_cache_parse(k8s, json, &lease) == NULL &&
-                 k8s_condition_holds(&pending->request, &lease) &&
-                 (lease.state != K8S_LEASE_OURS || strcmp(lease.key, pending->request.key) == 0);
+    bool known =
+        json != NULL && lease_cache_parse(k8s, json, &lease) == NULL &&
+        k8s_condition_holds(&pending->base.request, &lease) &&
+        (lease.state != K8S_LEASE_OURS || strcmp(lease.key, pending->base.request.key) == 0);
     if (known)
         k8s_request_execute(pending, json, &lease);
     json_decref(json);
@@ -341,14 +310,13 @@ static bool k8s_request_execute_cached(struct k8s_request *pending)
 static void k8s_request_start(struct k8s_request *pending)
 {
     struct k8s *k8s = pending->k8s;
-    const struct store_request *request = &pending->request;
+    const struct store_request *request = &pending->base.request;
     bool named = k8s_name_of(&k8s->url, request->key, pending->name);
     switch (request->verb) {
     case VERB_STORE_LIST:
         k8s_list_page(pending);
         return;
     case VERB_STORE_WATCH:
-        pending->phase = PHASE_OPENING;
         k8s_watch_add(pending);
         return;
     case VERB_STORE_HISTORY:
@@ -378,14 +346,14 @@ static void k8s_request_start(struct k8s_request *pending)
 
 /* The current Lease decides whether to go on; after a conflict the condition usually fails. */
 static void k8s_request_recheck(struct k8s_request *pending, const json_t *json,
-                                const struct k8s_lease *lease, int64_t date_s)
+                                const struct k8s_lease *lease, int64_t now_ms)
 {
-    if (k8s_condition_holds(&pending->request, lease) && ++pending->rechecks < RECHECKS_MAX)
+    if (k8s_condition_holds(&pending->base.request, lease) && ++pending->rechecks < RECHECKS_MAX)
         k8s_request_execute(pending, json, lease);
-    else if (k8s_condition_holds(&pending->request, lease))
+    else if (k8s_condition_holds(&pending->base.request, lease))
         k8s_request_fail(pending, REPLY_TROUBLE, "the API server refuses without a reason");
     else
-        k8s_request_finish_lease(pending, REPLY_CONFLICT, lease, date_s);
+        k8s_request_finish_lease(pending, REPLY_CONFLICT, lease, now_ms);
 }
 
 /*
@@ -413,11 +381,11 @@ static const char *k8s_request_parse_lease(const struct k8s_request *pending, co
     return wrong;
 }
 
-static void k8s_request_on_lease(struct k8s_request *pending, const struct http_response *reply)
+static void k8s_request_on_lease(struct k8s_request *pending, const struct json_reply *reply)
 {
     struct k8s *k8s = pending->k8s;
     struct k8s_lease lease;
-    json_t *json = kube_parse(reply->body, reply->body_length);
+    json_t *json = reply->json;
     const char *changed = NULL, *wrong = k8s_request_parse_lease(pending, json, &lease);
     if (wrong == NULL && pending->phase == PHASE_WRITING) {
         changed = k8s_lease_changed(pending->sent, json);
@@ -429,81 +397,46 @@ static void k8s_request_on_lease(struct k8s_request *pending, const struct http_
     } else if (changed != NULL) {
         k8s_request_undo(pending, json, &lease, changed);
     } else {
-        lease_cache_put(k8s, json, kube_parsed_size(reply->body, reply->body_length), &lease);
+        lease_cache_put(k8s, json, reply->size, &lease);
         if (pending->phase == PHASE_CHECKING)
-            k8s_request_recheck(pending, json, &lease, reply->date_s);
+            k8s_request_recheck(pending, json, &lease, reply->now_ms);
         else
-            k8s_request_finish_lease(pending, REPLY_OK, &lease, reply->date_s);
+            k8s_request_finish_lease(pending, REPLY_OK, &lease, reply->now_ms);
     }
-    json_decref(json);
-}
-
-/*
- * Retries a request that had no effect. False: not retried. A server that has just started forbids
- * everything until it has loaded its rules: 403 is retried if we were permitted before.
- */
-static bool k8s_request_retry(struct k8s_request *pending, const struct http_response *reply)
-{
-    enum { SOME_TIME_MS = 500 };
-    struct k8s *k8s = pending->k8s;
-    int64_t now_ms = host_boot_ms(), pause_ms = 0;
-    if (reply->status == 429)
-        pause_ms = reply->retry_after_ms >= 0 ? reply->retry_after_ms : SOME_TIME_MS;
-    else if (reply->status == 403 && k8s->permitted)
-        pause_ms = SOME_TIME_MS;
-    else if (reply->status != 401 || pending->refusals++ > 0)
-        return false;
-    if (now_ms + pause_ms >= pending->give_up_at_ms)
-        return false;
-    if (reply->status == 401)
-        kube_login_refused(k8s->login);
-    if (reply->status == 429 && k8s->paused_until_ms < now_ms + pause_ms)
-        k8s->paused_until_ms = now_ms + pause_ms; /* for all requests */
-    pending->not_before_ms = now_ms + pause_ms;
-    pending->phase = PHASE_WAITING; /* from the start: the cached Lease may be stale */
-    k8s_request_wake_at(k8s, now_ms + pause_ms);
-    return true;
 }
 
 /* True if the Lease does not exist; false if the namespace or the API server is missing. */
-static bool is_lease_absent(const struct http_response *reply)
+static bool is_lease_absent(const struct json_reply *reply)
 {
-    json_t *json = reply->status == 404 ? kube_parse(reply->body, reply->body_length) : NULL;
-    const char *kind = json_string_value(json_object_get(json_object_get(json, "details"), "kind"));
-    bool absent = kind != NULL && strcmp(kind, "leases") == 0;
-    json_decref(json);
-    return absent;
+    const char *kind = kube_string(json_object_get(reply->json, "details"), "kind");
+    return reply->status == 404 && strcmp(kind, "leases") == 0;
 }
 
-static void k8s_request_on_error(struct k8s_request *pending, const struct http_response *reply)
+static void k8s_request_on_error(struct k8s_request *pending, const struct json_reply *reply)
 {
     struct k8s *k8s = pending->k8s;
     bool denied = reply->status == 401 || reply->status == 403;
     bool changes = pending->phase == PHASE_WRITING || pending->phase == PHASE_DELETING;
-    if (k8s_request_retry(pending, reply))
-        return;
     if (reply->status == 409 && changes) {
         lease_cache_invalidate(k8s, pending->name);
         k8s_request_read(pending, PHASE_CHECKING);
     } else if (is_lease_absent(reply) && pending->phase != PHASE_LISTING) {
         lease_cache_remove(k8s, pending->name);
         k8s_request_finish_absent(
-            pending, pending->phase == PHASE_READING ? REPLY_OK : REPLY_CONFLICT, reply->date_s);
+            pending, pending->phase == PHASE_READING ? REPLY_OK : REPLY_CONFLICT, reply->now_ms);
     } else {
         k8s_request_finish(pending,
                            &(struct store_reply){.result = denied ? REPLY_DENIED : REPLY_TROUBLE,
                                                  .now_ms = TIME_UNKNOWN,
                                                  .refused = reply->refused,
-                                                 .why = k8s_explain(k8s, reply)});
+                                                 .why = reply->why});
     }
 }
 
-static void k8s_request_on_reply(void *owner, const struct http_response *reply)
+static void k8s_request_on_reply(void *owner, const struct json_reply *reply)
 {
     struct k8s_request *pending = owner;
     struct k8s *k8s = pending->k8s;
-    pending->http = NULL;
-    k8s->permitted = k8s->permitted || reply->status == 200 || reply->status == 201;
     if (pending->phase == PHASE_UNDOING) {
         k8s_request_fail_changed(pending, reply->status == 200);
     } else if (reply->status != 200 && reply->status != 201) {
@@ -512,7 +445,7 @@ static void k8s_request_on_reply(void *owner, const struct http_response *reply)
         k8s_list_on_page(pending, reply);
     } else if (pending->phase == PHASE_DELETING) {
         lease_cache_remove(k8s, pending->name);
-        k8s_request_finish_absent(pending, REPLY_OK, reply->date_s);
+        k8s_request_finish_absent(pending, REPLY_OK, reply->now_ms);
     } else {
         k8s_request_on_lease(pending, reply);
     }

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WATCH_OUTDATED "the API server no longer has the revision of the watch"
+
 enum { PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 5000, WATCH_S = 120 };
 
 /* ---- notifications ---- */
@@ -21,16 +23,12 @@ enum { PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 5000, WATCH_S = 120 };
 static void k8s_watch_notify(struct k8s *k8s, const struct k8s_lease *lease, const char *key,
                              bool deleted)
 {
-    struct k8s_watcher *next;
-    for (struct k8s_watcher *watcher = k8s->watch.watchers; watcher != NULL; watcher = next) {
-        next = watcher->next;
-        if (strncmp(key, watcher->prefix, strlen(watcher->prefix)) != 0)
-            continue;
-        struct store_reply reply = k8s_lease_reply(k8s, lease, key);
-        if (deleted)
-            reply = (struct store_reply){.result = REPLY_OK, .key = key, .now_ms = TIME_UNKNOWN};
-        reply.more = true;
-        watcher->done(watcher->caller, &reply);
+    for (struct watchers_walk walk = watchers_walk(&k8s->watch.watchers, key);
+         watchers_next(&walk);) {
+        struct store_reply reply = {.result = REPLY_OK, .now_ms = TIME_UNKNOWN};
+        if (!deleted)
+            reply = k8s_lease_reply(k8s, lease, key);
+        watchers_deliver(&walk, &reply);
     }
 }
 
@@ -99,18 +97,22 @@ static void k8s_watch_notice_all(struct k8s *k8s)
     }
 }
 
+/* 0: it has none. */
+static uint64_t revision_of(const json_t *json)
+{
+    return strtoull(kube_string(json_object_get(json, "metadata"), "resourceVersion"), NULL, 10);
+}
+
 /* False if the watch must start again. */
 static bool k8s_watch_on_change(struct k8s *k8s, const json_t *change, size_t size)
 {
     struct k8s_lease lease;
-    const char *type = json_string_value(json_object_get(change, "type"));
+    const char *type = kube_string(change, "type");
     json_t *json = json_object_get(change, "object");
-    const char *revision =
-        json_string_value(json_object_get(json_object_get(json, "metadata"), "resourceVersion"));
-    if (type == NULL || strcmp(type, "ERROR") == 0)
+    if (*type == '\0' || strcmp(type, "ERROR") == 0)
         return false;
-    if (revision != NULL)
-        k8s->watch.revision = strtoull(revision, NULL, 10);
+    if (revision_of(json) != 0)
+        k8s->watch.revision = revision_of(json);
     if (strcmp(type, "BOOKMARK") == 0 || lease_cache_parse(k8s, json, &lease) != NULL)
         return true;
     const char *key = k8s_key_of(k8s, &lease);
@@ -132,12 +134,7 @@ static void k8s_watch_fail(struct k8s *k8s, const char *why)
     struct k8s_watch *watch = &k8s->watch;
     struct store_reply reply = {.result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN, .why = why};
     watch->known = false;
-    while (watch->watchers != NULL) {
-        struct k8s_watcher *watcher = watch->watchers;
-        watch->watchers = watcher->next;
-        watcher->done(watcher->caller, &reply);
-        free(watcher);
-    }
+    watchers_end(&watch->watchers, &reply);
 }
 
 /* ---- stream ---- */
@@ -145,14 +142,8 @@ static void k8s_watch_fail(struct k8s *k8s, const char *why)
 static void k8s_watch_pause(struct k8s *k8s)
 {
     struct k8s_watch *watch = &k8s->watch;
-    poller_call_at(k8s->poller, &watch->timer, host_boot_ms() + backoff_pause_ms(&watch->backoff));
-}
-
-static void k8s_watch_drop(struct k8s *k8s)
-{
-    if (k8s->watch.http != NULL)
-        http_cancel(k8s->watch.http);
-    k8s->watch.http = NULL;
+    poller_call_at(k8s->kube.poller, &watch->timer,
+                   host_boot_ms() + backoff_pause_ms(&watch->backoff));
 }
 
 /* Only a lasting error is reported: until then the watch may resume without a gap. */
@@ -167,149 +158,103 @@ static void k8s_watch_on_error(struct k8s *k8s, const char *why)
     k8s_watch_pause(k8s);
 }
 
-static size_t k8s_watch_on_data(void *owner, const char *bytes, size_t length)
+static bool k8s_watch_on_line(void *owner, json_t *change, size_t size)
 {
     struct k8s *k8s = owner;
-    size_t used = 0;
-    const char *end;
-    while ((end = memchr(bytes + used, '\n', length - used)) != NULL) {
-        size_t line = (size_t)(end - bytes) - used;
-        json_t *change = kube_parse(bytes + used, line);
-        bool good = change != NULL &&
-                    k8s_watch_on_change(k8s, change, kube_parsed_size(bytes + used, line));
-        json_decref(change);
-        used = (size_t)(end - bytes) + 1;
-        k8s->watch.trouble_since_ms = 0;
-        backoff_reset(&k8s->watch.backoff);
-        if (!good) {
-            k8s_watch_fail(k8s, "the API server no longer has the revision of the watch");
-            k8s_watch_drop(k8s);
-            k8s_watch_pause(k8s);
-            return length;
-        }
+    bool good = k8s_watch_on_change(k8s, change, size);
+    k8s->watch.trouble_since_ms = 0;
+    backoff_reset(&k8s->watch.backoff);
+    if (!good) {
+        k8s_watch_fail(k8s, WATCH_OUTDATED);
+        json_request_cancel(&k8s->watch.http);
+        k8s_watch_pause(k8s);
     }
-    return used;
+    return good;
 }
 
-static void k8s_watch_on_end(void *owner, const struct http_response *reply)
+static void k8s_watch_on_end(void *owner, const struct json_reply *reply)
 {
     struct k8s *k8s = owner;
-    struct k8s_watch *watch = &k8s->watch;
-    watch->http = NULL;
     if (reply->status == 410)
-        k8s_watch_fail(k8s, "the API server no longer has the revision of the watch");
-    if (reply->status == 401)
-        kube_login_refused(k8s->login);
+        k8s_watch_fail(k8s, WATCH_OUTDATED);
     if (reply->status == 200)
         k8s_watch_pause(k8s); /* its time is over */
     else
-        k8s_watch_on_error(k8s, k8s_explain(k8s, reply));
+        k8s_watch_on_error(k8s, reply->why);
+}
+
+static void k8s_watch_send(struct k8s *k8s, const char *query,
+                           const struct json_callbacks *callbacks)
+{
+    char path[LEASES_PATH + 256];
+    (void)snprintf(path, sizeof path, "%s?%s", k8s->leases, query);
+    struct json_call call = {.method = "GET",
+                             .path = path,
+                             .most = LEASE_REPLY_MAX,
+                             .give_up_at_ms = host_boot_ms() + k8s->callbacks.timeout_ms};
+    json_request_start(&k8s->watch.http, k8s->kube.json, &call, callbacks);
 }
 
 static void k8s_watch_follow(struct k8s *k8s)
 {
     struct k8s_watch *watch = &k8s->watch;
-    char path[256];
-    struct http_callbacks callbacks = {
-        .piece = k8s_watch_on_data, .done = k8s_watch_on_end, .owner = k8s};
-    int64_t deadline_ms = host_boot_ms() + k8s->callbacks.timeout_ms;
+    char query[256];
+    struct json_callbacks callbacks = {
+        .line = k8s_watch_on_line, .done = k8s_watch_on_end, .owner = k8s};
     unsigned length_s =
         watch->length_s + (unsigned)random_below(&watch->backoff.random, watch->length_s);
-    (void)snprintf(
-        path, sizeof path,
-        "?watch=true&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=%" PRIu64, length_s,
-        watch->revision);
-    watch->http = k8s_call_leases(k8s, "GET", path, NULL, LEASE_REPLY_MAX, deadline_ms, &callbacks);
-    if (watch->http == NULL)
-        k8s_watch_on_error(k8s, k8s->why);
-    else
-        poller_call_at(k8s->poller, &watch->timer, deadline_ms + (int64_t)length_s * 1000);
+    (void)snprintf(query, sizeof query,
+                   "watch=true&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=%" PRIu64,
+                   length_s, watch->revision);
+    k8s_watch_send(k8s, query, &callbacks);
+    poller_call_at(k8s->kube.poller, &watch->timer,
+                   host_boot_ms() + k8s->callbacks.timeout_ms + (int64_t)length_s * 1000);
 }
 
 /* ---- start ---- */
 
-/* The watch is established: the watcher receives changes from now on. */
-static void k8s_watch_open_for(struct k8s_request *pending)
+/* The watch is established: watchers receive changes from now on. */
+static void k8s_watch_confirm(struct k8s *k8s)
 {
-    struct k8s *k8s = pending->k8s;
-    struct k8s_watch *watch = &k8s->watch;
-    struct k8s_watcher *watcher = calloc(1, sizeof *watcher);
-    if (watcher == NULL) {
-        k8s_request_fail(pending, REPLY_TROUBLE, "out of memory");
-        return;
-    }
-    text_copy(watcher->prefix, sizeof watcher->prefix, pending->request.key);
-    watcher->done = pending->done;
-    watcher->caller = pending->caller;
-    watcher->next = watch->watchers;
-    watch->watchers = watcher;
-    k8s_request_finish(
-        pending, &(struct store_reply){.result = REPLY_OK, .more = true, .now_ms = TIME_UNKNOWN});
+    watchers_confirm(&k8s->watch.watchers,
+                     &(struct store_reply){.result = REPLY_OK, .now_ms = TIME_UNKNOWN});
 }
 
-/* In order of arrival. The list is restarted each time, since a callback may add requests. */
-static void k8s_watch_open_all(struct k8s *k8s, const char *trouble)
+/* The watch is established, or cannot be: the requests behind it start. */
+static void k8s_watch_on_opened(struct k8s *k8s, const char *trouble)
 {
-    struct list_node *node = k8s->requests.first;
-    while (node != NULL) {
-        struct k8s_request *opening = LIST_ENTRY(node, struct k8s_request, node);
-        node = node->next;
-        if (opening->phase != PHASE_OPENING)
-            continue;
-        if (trouble != NULL)
-            k8s_request_fail(opening, REPLY_TROUBLE, trouble);
-        else
-            k8s_watch_open_for(opening);
-        node = k8s->requests.first;
+    k8s->watch.first_until_ms = 0;
+    if (trouble == NULL) {
+        k8s_watch_follow(k8s);
+        k8s_watch_confirm(k8s);
+        k8s_watch_notice_all(k8s);
+    } else {
+        k8s_watch_on_error(k8s, trouble);
+        k8s_watch_fail(k8s, trouble);
     }
+    k8s_requests_start(k8s);
 }
 
-static void k8s_watch_on_revision(void *owner, const struct http_response *reply)
+static void k8s_watch_on_revision(void *owner, const struct json_reply *reply)
 {
     struct k8s *k8s = owner;
     struct k8s_watch *watch = &k8s->watch;
-    json_t *json = reply->status == 200 ? kube_parse(reply->body, reply->body_length) : NULL;
-    const char *revision =
-        json_string_value(json_object_get(json_object_get(json, "metadata"), "resourceVersion"));
-    watch->http = NULL;
-    watch->known = revision != NULL;
-    if (watch->known) {
-        watch->revision = strtoull(revision, NULL, 10);
-        k8s_watch_follow(k8s);
-        k8s_watch_open_all(k8s, NULL);
-        k8s_watch_notice_all(k8s);
-    } else {
-        if (reply->status == 401)
-            kube_login_refused(k8s->login);
-        const char *why = k8s_explain(k8s, reply);
-        k8s_watch_on_error(k8s, why);
-        k8s_watch_open_all(k8s, why);
-    }
-    json_decref(json);
-}
-
-static void k8s_watch_find_revision(struct k8s *k8s)
-{
-    struct k8s_watch *watch = &k8s->watch;
-    struct http_callbacks callbacks = {.done = k8s_watch_on_revision, .owner = k8s};
-    watch->http = k8s_call_leases(k8s, "GET", "?limit=1", NULL, LEASE_REPLY_MAX,
-                                  host_boot_ms() + k8s->callbacks.timeout_ms, &callbacks);
-    if (watch->http != NULL)
-        return;
-    k8s_watch_on_error(k8s, k8s->why);
-    k8s_watch_open_all(k8s, k8s->why);
+    watch->revision = reply->status == 200 ? revision_of(reply->json) : 0;
+    watch->known = watch->revision != 0;
+    k8s_watch_on_opened(k8s, watch->known           ? NULL
+                             : reply->status == 200 ? "the list has no revision"
+                                                    : reply->why);
 }
 
 static void k8s_watch_on_timer(void *owner)
 {
     struct k8s *k8s = owner;
-    k8s_watch_drop(k8s); /* the server has not ended it in time */
-    if (!kube_login_ready(k8s->login))
-        k8s_watch_pause(k8s);
-    else if (k8s->watch.known)
+    struct json_callbacks callbacks = {.done = k8s_watch_on_revision, .owner = k8s};
+    json_request_cancel(&k8s->watch.http); /* the server has not ended it in time */
+    if (k8s->watch.known)
         k8s_watch_follow(k8s);
     else
-        k8s_watch_find_revision(k8s);
+        k8s_watch_send(k8s, "limit=1", &callbacks);
 }
 
 void k8s_watch_require(struct k8s *k8s)
@@ -317,15 +262,17 @@ void k8s_watch_require(struct k8s *k8s)
     if (k8s->watch.wanted)
         return; /* it is open, being opened, or waiting to retry */
     k8s->watch.wanted = true;
-    poller_call_at(k8s->poller, &k8s->watch.timer, host_boot_ms());
+    poller_call_at(k8s->kube.poller, &k8s->watch.timer, host_boot_ms());
 }
 
 void k8s_watch_add(struct k8s_request *pending)
 {
-    if (pending->k8s->watch.known)
-        k8s_watch_open_for(pending);
+    struct k8s *k8s = pending->k8s;
+    (void)pending_watch(&pending->base, &k8s->watch.watchers);
+    if (k8s->watch.known)
+        k8s_watch_confirm(k8s);
     else
-        k8s_watch_require(pending->k8s); /* the reply follows once it is established */
+        k8s_watch_require(k8s); /* the reply follows once it is established */
 }
 
 void k8s_watch_init(struct k8s *k8s, uint64_t seed)
@@ -340,11 +287,7 @@ void k8s_watch_init(struct k8s *k8s, uint64_t seed)
 void k8s_watch_done(struct k8s *k8s)
 {
     struct k8s_watch *watch = &k8s->watch;
-    k8s_watch_drop(k8s);
-    poller_call_at(k8s->poller, &watch->timer, POLLER_NEVER);
-    while (watch->watchers != NULL) {
-        struct k8s_watcher *watcher = watch->watchers;
-        watch->watchers = watcher->next;
-        free(watcher);
-    }
+    json_request_cancel(&watch->http);
+    poller_call_at(k8s->kube.poller, &watch->timer, POLLER_NEVER);
+    watchers_done(&watch->watchers);
 }

@@ -82,7 +82,7 @@ static void draft_remove_foreign(struct redis *redis, struct redis_op *op, struc
         record_decode(draft->bytes, draft->length, record, &error) != DECODE_OK ||
         !remove_foreign(redis, record, &op->breaks))
         return;
-    summarize_record(record, op->request.session, summary);
+    summarize_record(record, op->base.request.session, summary);
     op->waits_behind = is_first_in_queue(redis, record);
     if (op->breaks) /* the write must fail: we cannot break a foreign lock */
         return;
@@ -94,7 +94,7 @@ static void draft_remove_foreign(struct redis *redis, struct redis_op *op, struc
 
 void draft_make(struct redis *redis, struct redis_op *op, struct draft *out)
 {
-    const struct store_request *request = &op->request;
+    const struct store_request *request = &op->base.request;
     struct store_summary summary = request->summary;
     bool writes = request->verb == VERB_STORE_SWAP && request->length > 0;
     *out = (struct draft){.bytes = request->bytes, .length = writes ? request->length : 0};
@@ -173,7 +173,7 @@ static void send_write(struct redis *redis, struct redis_op *op, struct redis_co
                        const struct redis_names *names)
 {
     enum { NAMES = 6, ENDS = 3, BY = 7, UNTIL = 8, FOREIGN = 10 };
-    const struct store_request *request = &op->request;
+    const struct store_request *request = &op->base.request;
     const struct condition *condition = &request->condition;
     struct draft draft;
     draft_make(redis, op, &draft);
@@ -204,12 +204,12 @@ static void send_write(struct redis *redis, struct redis_op *op, struct redis_co
 bool command_send(struct redis *redis, struct redis_op *op, struct redis_conn *conn)
 {
     struct redis_names names;
-    if (!redis_names_of(&redis->url.templates, op->request.key, &names))
+    if (!redis_names_of(&redis->url.templates, op->base.request.key, &names))
         return false;
     op->conn = conn;
     if (op->asking && conn_begin_noreply(conn, 1))
         conn_arg(conn, "ASKING");
-    if (op->request.verb == VERB_STORE_READ) {
+    if (op->base.request.verb == VERB_STORE_READ) {
         conn_begin(conn, &op->call, 7);
         send_keys(conn, &names);
         conn_arg(conn, "read");
@@ -271,8 +271,8 @@ bool snapshot_parse(const struct resp_item *item, struct resp_walk *walk, struct
 
 bool snapshot_fits(const struct redis_op *op, const struct snapshot *snapshot)
 {
-    return op->request.verb == VERB_STORE_READ ? snapshot->holds && !snapshot->wrote
-                                               : !snapshot->holds || snapshot->wrote;
+    return op->base.request.verb == VERB_STORE_READ ? snapshot->holds && !snapshot->wrote
+                                                    : !snapshot->holds || snapshot->wrote;
 }
 
 /* The value as the holder's name, if printable, and truncated. */
@@ -375,10 +375,11 @@ static bool show_foreign(struct redis *redis, const char *key, const struct snap
 /* True if the core had seen the foreign lock and wrote as if it could break it. */
 static bool is_break(const struct redis *redis, const struct redis_op *op)
 {
-    uint64_t hash = hash_string(op->request.key), slot = hash % SHOWN_SLOTS;
+    uint64_t hash = hash_string(op->base.request.key), slot = hash % SHOWN_SLOTS;
     bool knew = redis->shown[slot].key == hash &&
-                redis->shown[slot].revision == op->request.condition.revision;
-    return op->request.condition.kind == IF_REVISION && knew && (op->leaves_free || op->breaks);
+                redis->shown[slot].revision == op->base.request.condition.revision;
+    return op->base.request.condition.kind == IF_REVISION && knew &&
+           (op->leaves_free || op->breaks);
 }
 
 void snapshot_reply(struct redis *redis, const struct redis_op *op, const char *key,
@@ -391,11 +392,11 @@ void snapshot_reply(struct redis *redis, const struct redis_op *op, const char *
                                 .bytes = snapshot->bytes,
                                 .length = snapshot->length};
     if (snapshot->wrote && op != NULL) { /* a query writes nothing */
-        out->present = op->request.verb == VERB_STORE_SWAP;
+        out->present = op->base.request.verb == VERB_STORE_SWAP;
         if (out->written.revision == 0) /* only the foreign lock remains of the write */
-            out->written.revision = op->request.condition.revision;
-        out->bytes = op->request.bytes;
-        out->length = op->request.length;
+            out->written.revision = op->base.request.condition.revision;
+        out->bytes = op->base.request.bytes;
+        out->length = op->base.request.length;
         if (op->waits_behind)
             foreign_poll(redis, key);
     }

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { REDIS_MAGIC = 0x4ed15, TIMEOUT_MS = 10000 };
+enum { REDIS_MAGIC = 0x4ed15, TIMEOUT_MS = 10000, OPS_MAX = 1 << 16 };
 
 static const char name_is_anothers[] =
     "the key's name in Redis belongs to another kind of key; check the templates in the URL";
@@ -24,48 +24,21 @@ static const char name_is_anothers[] =
 static void on_script_reply(struct conn_call *call, const struct resp_item *item,
                             struct resp_walk *walk, const struct conn_error *error);
 
-static void redis_set_timer(struct redis *redis)
+static struct redis_op *op_add(struct redis *redis, const struct store_request *request,
+                               store_done *done, void *caller)
 {
-    const struct redis_op *first = LIST_ENTRY(redis->ops.first, struct redis_op, in_all);
-    int64_t first_ms = first != NULL ? first->deadline_ms : POLLER_NEVER;
-    if (redis->overdue.at_ms > first_ms || first_ms == POLLER_NEVER)
-        poller_call_at(redis->poller, &redis->overdue, first_ms);
-}
-
-/* All requests have the same timeout, so appending keeps the order of deadlines. */
-static void op_append(struct redis_op *op)
-{
-    struct redis *redis = op->redis;
-    op->deadline_ms = host_boot_ms() + redis->timeout_ms;
-    list_append(&redis->ops, &op->in_all);
-    redis_set_timer(redis);
-}
-
-static struct redis_op *op_add(struct redis *redis, const char *key)
-{
-    size_t size = key != NULL ? strlen(key) + 1 : 0;
-    struct redis_op *op = calloc(1, sizeof *op + size);
+    struct redis_op *op = pending_add(&redis->pending, request, done, caller);
     if (op == NULL)
         return NULL;
-    if (key != NULL)
-        memcpy(op->key, key, size);
     op->call.reply = on_script_reply;
     op->redis = redis;
-    op_append(op);
-    list_append(&redis->queued, &op->in_queue);
+    list_append(&redis->queued, &op->base.in_queue);
     return op;
 }
 
-void redis_op_extend(struct redis_op *op)
+static void op_clear(struct pending *pending)
 {
-    list_remove(&op->redis->ops, &op->in_all);
-    op_append(op);
-}
-
-void redis_op_free(struct redis_op *op)
-{
-    list_remove(&op->redis->ops, &op->in_all);
-    free(op);
+    free(((struct redis_op *)pending)->key);
 }
 
 /* Delivers the only reply. */
@@ -78,18 +51,16 @@ void redis_op_end(struct redis_op *op, const struct snapshot *snapshot,
         return;
     }
     if (op->query != NULL) {
-        op->query(op->caller, op->key, snapshot, error);
-    } else if (error != NULL) {
-        struct store_reply reply = redis_error_reply(error);
-        op->done(op->caller, &reply);
-    } else {
-        struct store_reply reply;
-        char key[KEY_MAX + 1]; /* the request is invalid after its reply */
-        text_copy(key, sizeof key, op->request.key);
-        snapshot_reply(redis, op, key, snapshot, &reply);
-        op->done(op->caller, &reply);
+        op->query(op->base.caller, op->key, snapshot, error);
+        pending_drop(&op->base);
+        return;
     }
-    redis_op_free(op);
+    struct store_reply reply;
+    if (error != NULL)
+        reply = redis_error_reply(error);
+    else
+        snapshot_reply(redis, op, op->base.request.key, snapshot, &reply);
+    pending_reply(&op->base, &reply);
 }
 
 static void end_in_trouble(struct redis_op *op, const char *why)
@@ -120,7 +91,7 @@ static bool load_and_repeat(struct redis_op *op)
 static void on_script_reply(struct conn_call *call, const struct resp_item *item,
                             struct resp_walk *walk, const struct conn_error *error)
 {
-    struct redis_op *op = (struct redis_op *)call;
+    struct redis_op *op = redis_op_of(call);
     struct snapshot snapshot;
     if (error != NULL) {
         redis_op_end(op, NULL, error);
@@ -171,31 +142,31 @@ static struct node *node_of_key(struct redis *redis, const char *key)
 
 static void op_dispatch(struct redis *redis, struct redis_op *op)
 {
-    switch (op->request.verb) {
+    switch (op->base.request.verb) {
     case VERB_STORE_LIST:
         list_begin(redis, op);
         return;
     case VERB_STORE_WATCH:
-        pubsub_watch(redis, op->request.key, op->done, op->caller);
-        redis_op_free(op);
+        pubsub_watch(op);
         return;
     case VERB_STORE_HISTORY:
         end_in_trouble(op, "redis: keeps no history");
         return;
     default:
-        node_queue(node_of_key(redis, op->request.key), op);
+        node_queue(node_of_key(redis, op->base.request.key), op);
     }
 }
 
 /* True while the request must wait for the connection, or for its subscription. */
-static bool must_subscribe(struct redis *redis, const struct redis_op *op)
+static bool must_subscribe(struct redis *redis, const struct pending *pending)
 {
-    bool watches = op->request.verb == VERB_STORE_WATCH;
-    bool writes = op->request.verb == VERB_STORE_SWAP && op->request.condition.kind == IF_REVISION;
+    const struct store_request *request = &pending->request;
+    bool watches = request->verb == VERB_STORE_WATCH;
+    bool writes = request->verb == VERB_STORE_SWAP && request->condition.kind == IF_REVISION;
     /* A waiter must be subscribed before it waits, so that it can be woken. A holder that renews is
      * woken when the record changes: its next write then needs no read. */
-    bool waits = writes && op->request.summary.queued, stays = writes && op->request.bound;
-    if (!watches && !writes && op->request.verb != VERB_STORE_LIST)
+    bool waits = writes && request->summary.queued, stays = writes && request->bound;
+    if (!watches && !writes && request->verb != VERB_STORE_LIST)
         return false;
     conn_open(&redis->main.conn);
     if (redis->main.conn.state != CONN_READY)
@@ -208,8 +179,8 @@ static bool must_subscribe(struct redis *redis, const struct redis_op *op)
 void redis_flush(struct redis *redis)
 {
     while (redis->queued.first != NULL &&
-           !must_subscribe(redis, LIST_ENTRY(redis->queued.first, struct redis_op, in_queue))) {
-        struct redis_op *op = LIST_ENTRY(list_pop(&redis->queued), struct redis_op, in_queue);
+           !must_subscribe(redis, LIST_ENTRY(redis->queued.first, struct pending, in_queue))) {
+        struct redis_op *op = pending_pop(&redis->queued);
         if (op != NULL) /* a lost connection may have ended it */
             op_dispatch(redis, op);
     }
@@ -217,29 +188,28 @@ void redis_flush(struct redis *redis)
 }
 
 /* A deadline has passed: later replies on that connection are too late. */
-static void on_overdue(void *owner)
+static void on_overdue(void *owner, struct pending *first)
 {
     struct redis *redis = owner;
-    int64_t now_ms = host_boot_ms();
-    const struct redis_op *op = LIST_ENTRY(redis->ops.first, struct redis_op, in_all);
-    if (op != NULL && op->deadline_ms <= now_ms) {
-        bool unsubscribed = pubsub_conn(redis) == &redis->pubsub && !pubsub_is_settled(redis);
-        conn_abort(op->node != NULL ? &op->node->conn : &redis->main.conn, REPLY_TROUBLE,
-                   "it did not reply in time");
-        if (unsubscribed) /* the request may have waited for the subscription */
-            conn_abort(&redis->pubsub, REPLY_TROUBLE, "it did not reply in time");
-    }
-    redis_set_timer(redis);
+    const struct redis_op *op = (struct redis_op *)first;
+    bool unsubscribed = pubsub_conn(redis) == &redis->pubsub && !pubsub_is_settled(redis);
+    conn_abort(op->node != NULL ? &op->node->conn : &redis->main.conn, REPLY_TROUBLE,
+               "it did not reply in time");
+    if (unsubscribed) /* the request may have waited for the subscription */
+        conn_abort(&redis->pubsub, REPLY_TROUBLE, "it did not reply in time");
 }
 
 bool redis_query(struct redis *redis, const char *key, redis_query_done *query, void *caller)
 {
-    struct redis_op *op = op_add(redis, key);
-    if (op == NULL)
+    char *copy = strdup(key);
+    struct store_request request = {.verb = VERB_STORE_READ, .key = copy};
+    struct redis_op *op = copy != NULL ? op_add(redis, &request, /* done= */ NULL, caller) : NULL;
+    if (op == NULL) {
+        free(copy);
         return false;
-    op->request = (struct store_request){.verb = VERB_STORE_READ, .key = op->key};
+    }
+    op->key = copy;
     op->query = query;
-    op->caller = caller;
     return true;
 }
 
@@ -251,15 +221,8 @@ static void redis_submit(void *state, const struct store_request *request, store
     struct redis *redis = state;
     bool renews = request->verb == VERB_STORE_SWAP && request->condition.kind == IF_GRANT;
     ASSERT(redis->magic == REDIS_MAGIC && !renews); /* by revision only: see the capabilities */
-    struct redis_op *op = op_add(redis, NULL);
-    if (op == NULL) {
-        struct store_reply reply = redis_error_reply(&conn_no_memory);
-        done(caller, &reply);
-        return;
-    }
-    op->request = *request;
-    op->done = done;
-    op->caller = caller;
+    if (op_add(redis, request, done, caller) == NULL)
+        pending_refuse(done, caller);
     redis->submitted = true;
 }
 
@@ -293,12 +256,10 @@ static void redis_close(void *state)
     conn_done(&redis->pubsub);
     nodes_done(redis);
     conn_done(&redis->sentinel);
-    pubsub_done(redis);
+    watchers_done(&redis->watchers);
     foreign_done(redis);
     list_done(redis);
-    for (struct list_node *node; (node = list_pop(&redis->ops)) != NULL;)
-        free(LIST_ENTRY(node, struct redis_op, in_all));
-    poller_call_at(redis->poller, &redis->overdue, POLLER_NEVER);
+    pending_done(&redis->pending);
     credentials_done(&redis->credentials);
     poller_free(&redis->poller);
     redis->magic = 0;
@@ -329,8 +290,13 @@ static bool redis_open(void *state, const char *url, const struct store_callback
     redis->foreign_session = seeds[1];
     redis->callbacks = *callbacks;
     redis->timeout_ms = callbacks->timeout_ms > 0 ? callbacks->timeout_ms : TIMEOUT_MS;
-    redis->overdue =
-        (struct poller_timer){.at_ms = POLLER_NEVER, .due = on_overdue, .owner = redis};
+    redis->pending = (struct pending_set){.size = sizeof(struct redis_op),
+                                          .most = OPS_MAX,
+                                          .timeout_ms = redis->timeout_ms,
+                                          .poller = redis->poller,
+                                          .overdue = on_overdue,
+                                          .owner = redis,
+                                          .clear = op_clear};
     nodes_init(redis, seeds[0]);
     sentinel_init(redis, seeds[0]);
     pubsub_init(redis);

@@ -5,8 +5,8 @@
 #define LEASEHOLD_STORE_REDIS_REDIS_INTERNAL_H
 
 #include "base/random.h"
+#include "store/pending.h"
 #include "store/redis/redis_connection.h"
-#include "store/store.h"
 #include "wire/redis_names.h"
 
 enum {
@@ -61,26 +61,28 @@ typedef void redis_query_done(void *caller, const char *key, const struct snapsh
 
 /* A request in flight: of the store's user, or a query of our own. */
 struct redis_op {
-    struct conn_call call; /* first */
+    struct pending base; /* first; in a queue of the driver or of a node until it is sent */
+    struct conn_call call;
     struct redis *redis;
-    struct list_node in_all;   /* ordered by deadline */
-    struct list_node in_queue; /* of the driver or of a node, until it is sent */
-    struct node *node;         /* the destination; NULL while unknown */
-    struct redis_conn *conn;   /* where it was sent; NULL while it waits */
+    struct node *node;       /* the destination; NULL while unknown */
+    struct redis_conn *conn; /* where it was sent; NULL while it waits */
     unsigned redirects;
-    bool asking;       /* the slot is being migrated there */
-    bool reloaded;     /* resent because the server did not have the script */
-    bool waits_behind; /* the write queues first behind a foreign lock */
-    bool leaves_free;  /* the write leaves no holder */
-    bool breaks;       /* it breaks a foreign lock */
-    int64_t deadline_ms;
-    struct store_request request;
-    store_done *done; /* NULL: a query of our own … */
-    void *caller;     /* … which ends in `query` */
-    redis_query_done *query;
+    bool asking;             /* the slot is being migrated there */
+    bool reloaded;           /* resent because the server did not have the script */
+    bool waits_behind;       /* the write queues first behind a foreign lock */
+    bool leaves_free;        /* the write leaves no holder */
+    bool breaks;             /* it breaks a foreign lock */
+    redis_query_done *query; /* NULL: not a query of our own */
+    char *key;               /* of a query; owned */
+    bool again;              /* query of a change: the key changed again meanwhile … */
+    uint64_t newest;         /* … to this revision; 0: unknown */
     struct listing *listing; /* of a list */
-    char key[];              /* of a query */
 };
+
+static inline struct redis_op *redis_op_of(struct conn_call *call)
+{
+    return (struct redis_op *)(void *)((char *)call - offsetof(struct redis_op, call));
+}
 
 enum pubsub_state { PUBSUB_OFF, PUBSUB_PENDING, PUBSUB_ON };
 
@@ -90,23 +92,6 @@ struct pubsub_channel {
     bool wanted;
     enum pubsub_state state;
     char name[CHANNEL_NAME_MAX];
-};
-
-struct key_watch {
-    struct list_node node;
-    store_done *done;
-    void *caller;
-    bool confirmed;
-    char prefix[KEY_MAX + 1];
-};
-
-/* A changed key that is being queried. */
-struct change {
-    struct list_node node;
-    struct redis *redis;
-    bool again;      /* it changed again meanwhile … */
-    uint64_t newest; /* … to this revision; 0: unknown */
-    char key[KEY_MAX + 1];
 };
 
 /* A key that we wait for and that has a foreign lock. */
@@ -137,14 +122,11 @@ struct redis {
     uint8_t slots[REDIS_SLOTS]; /* node index per slot; 0: query the first */
     bool mapping, mapped;
     struct conn_call map_call;
-    struct list ops;    /* all, ordered by deadline */
+    struct pending_set pending;
     struct list queued; /* for the next step */
     bool submitted;     /* requests, since the last step */
-    struct poller_timer overdue;
     struct pubsub_channel wake, changes;
-    struct list key_watches;
-    struct list changes_queried;
-    size_t change_count;
+    struct watchers watchers;
     struct {
         uint64_t key, revision;
     } delivered[DELIVERED_SLOTS];
@@ -163,10 +145,6 @@ struct redis {
 /* redis_driver.c */
 /* Starts a query of our own; false if out of memory. */
 bool redis_query(struct redis *redis, const char *key, redis_query_done *query, void *caller);
-/* Restarts the deadline, because more replies follow. */
-void redis_op_extend(struct redis_op *op);
-/* After the last reply. */
-void redis_op_free(struct redis_op *op);
 /* Dispatches queued requests, up to the first that must wait for a subscription. */
 void redis_flush(struct redis *redis);
 /* Delivers the only reply and frees the request. */
@@ -226,7 +204,6 @@ void redis_diagnose(const char *url, const struct diagnosis *diagnosis);
 /* redis_pubsub.c */
 struct redis_conn *pubsub_conn(struct redis *redis);
 void pubsub_init(struct redis *redis);
-void pubsub_done(struct redis *redis);
 /* True if all needed channels are subscribed, or cannot be. */
 bool pubsub_is_settled(const struct redis *redis);
 void pubsub_subscribe(struct redis *redis, struct pubsub_channel *channel);
@@ -234,7 +211,7 @@ void pubsub_ready(struct redis *redis);
 void pubsub_lost(struct redis *redis, const struct conn_error *error);
 bool pubsub_pushed(struct redis *redis, struct redis_conn *conn, struct resp_walk *walk,
                    size_t count);
-void pubsub_watch(struct redis *redis, const char *prefix, store_done *done, void *caller);
+void pubsub_watch(struct redis_op *op);
 
 /* redis_foreign.c */
 /* Polls a key with a foreign lock while our waiter is the first. */

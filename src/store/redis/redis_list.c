@@ -54,10 +54,10 @@ static void listing_end(struct listing *listing, const struct conn_error *error)
         if (error != NULL)
             reply = redis_error_reply(error);
         listing->ended = true;
-        listing->op->done(listing->op->caller, &reply);
+        listing->op->base.done(listing->op->base.caller, &reply);
     }
     if (listing->queries == 0 && !listing->scanning) {
-        redis_op_free(listing->op);
+        pending_drop(&listing->op->base);
         list_remove(&listing->redis->listings, &listing->in_all);
         listing_free(listing);
     }
@@ -98,7 +98,7 @@ static void on_list_query(void *caller, const char *key, const struct snapshot *
     reply.more = true;
     reply.key = key;
     if ((reply.present || error != NULL) && !listing->ended)
-        listing->op->done(listing->op->caller, &reply);
+        pending_reply(&listing->op->base, &reply);
     listing_continue(listing);
 }
 
@@ -147,7 +147,7 @@ static bool listing_query_page(struct listing *listing, struct resp_walk *walk, 
 static void on_scan_reply(struct conn_call *call, const struct resp_item *item,
                           struct resp_walk *walk, const struct conn_error *error)
 {
-    struct redis_op *op = (struct redis_op *)call;
+    struct redis_op *op = redis_op_of(call);
     struct listing *listing = op->listing;
     struct resp_item cursor, names;
     listing->scanning = false;
@@ -173,7 +173,7 @@ static void on_scan_reply(struct conn_call *call, const struct resp_item *item,
     const char *why = listing_check_limits(listing);
     bool found = listing->queries > 0;
     listing->page = found ? PAGE : listing->page < PAGE_MOST ? 2 * listing->page : PAGE_MOST;
-    redis_op_extend(op); /* the queries are sent before the next page */
+    pending_extend(&op->base); /* the queries are sent before the next page */
     if (!queries)
         listing_end(listing, &conn_no_memory);
     else if (why != NULL && strcmp(listing->cursor, "0") != 0)
@@ -185,7 +185,7 @@ static void on_scan_reply(struct conn_call *call, const struct resp_item *item,
 static void listing_scan(struct listing *listing)
 {
     listing->scanning = true;
-    redis_op_extend(listing->op);
+    pending_extend(&listing->op->base);
     node_queue(listing->node, listing->op);
 }
 
@@ -246,7 +246,7 @@ void list_begin(struct redis *redis, struct redis_op *op)
     listing->page = PAGE;
     listing->found_ms = host_boot_ms();
     text_copy(listing->cursor, sizeof listing->cursor, "0");
-    text_copy(listing->prefix, sizeof listing->prefix, op->request.key);
+    text_copy(listing->prefix, sizeof listing->prefix, op->base.request.key);
     list_prepend(&redis->listings, &listing->in_all);
     /* In RESP2 the server does not report whether it is a cluster. */
     const struct redis_conn *conn = &redis->main.conn;

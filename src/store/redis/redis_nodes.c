@@ -19,12 +19,7 @@ void node_queue(struct node *node, struct redis_op *op)
 {
     op->node = node;
     op->conn = NULL;
-    list_append(&node->queued, &op->in_queue);
-}
-
-static struct redis_op *pop_op(struct list *queue)
-{
-    return LIST_ENTRY(list_pop(queue), struct redis_op, in_queue);
+    list_append(&node->queued, &op->base.in_queue);
 }
 
 void nodes_send(struct redis *redis, bool flush)
@@ -33,7 +28,7 @@ void nodes_send(struct redis *redis, bool flush)
         if (node->queued.first != NULL)
             conn_open(&node->conn);
         while (node->conn.state == CONN_READY && node->txn == NULL && node->queued.first != NULL)
-            redis_op_send(pop_op(&node->queued));
+            redis_op_send(pending_pop(&node->queued));
         if (flush && node->conn.stream != NULL && node->conn.state == CONN_READY)
             stream_flush(node->conn.stream);
     }
@@ -67,7 +62,7 @@ static void turn_to_next_host(struct redis *redis)
 
 static void end_ops(struct list queue, const struct conn_error *error)
 {
-    for (struct redis_op *op; (op = pop_op(&queue)) != NULL;)
+    for (struct redis_op *op; (op = pending_pop(&queue)) != NULL;)
         redis_op_end(op, NULL, error);
 }
 

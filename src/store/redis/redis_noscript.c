@@ -295,7 +295,7 @@ static void txn_watch(struct txn *txn)
 /* True if the request's record is current and has the grant. */
 static bool txn_record_matches(const struct txn *txn)
 {
-    const struct store_request *request = &txn->op->request;
+    const struct store_request *request = &txn->op->base.request;
     struct stored_record stored = {.bytes = txn->snapshot.bytes,
                                    .length = txn->snapshot.length,
                                    .written = txn->snapshot.written,
@@ -307,7 +307,7 @@ static bool txn_record_matches(const struct txn *txn)
 
 static bool txn_condition_holds(const struct txn *txn, const struct draft *draft)
 {
-    const struct condition *condition = &txn->op->request.condition;
+    const struct condition *condition = &txn->op->base.request.condition;
     const struct snapshot *snapshot = &txn->snapshot;
     if (condition->kind == IF_ABSENT)
         return snapshot->length == 0 && !snapshot->foreign;
@@ -390,7 +390,7 @@ static void txn_write(struct txn *txn, const struct draft *draft)
 static void txn_wake_named(struct txn *txn)
 {
     struct redis *redis = txn->op->redis;
-    const struct store_request *request = &txn->op->request;
+    const struct store_request *request = &txn->op->base.request;
     char message[REDIS_RECORD_NAME_MAX + 64 + WAKE_RECORD_MAX], name[CHANNEL_NAME_MAX];
     struct text text;
     text_init(&text, message, sizeof message);
@@ -427,7 +427,7 @@ static void txn_finish(struct txn *txn, bool wrote)
 {
     struct snapshot *snapshot = &txn->snapshot;
     snapshot->wrote = wrote;
-    snapshot->holds = wrote || txn->op->request.verb == VERB_STORE_READ;
+    snapshot->holds = wrote || txn->op->base.request.verb == VERB_STORE_READ;
     if (wrote) {
         txn->foreign = snapshot->foreign;
         snapshot->foreign = false;
@@ -506,7 +506,8 @@ static void txn_continue(struct txn *txn)
 bool txn_begin(struct node *node, struct redis_op *op)
 {
     struct txn *txn = calloc(1, sizeof *txn);
-    if (txn == NULL || !redis_names_of(&op->redis->url.templates, op->request.key, &txn->names)) {
+    if (txn == NULL ||
+        !redis_names_of(&op->redis->url.templates, op->base.request.key, &txn->names)) {
         free(txn);
         return false;
     }
@@ -515,7 +516,7 @@ bool txn_begin(struct node *node, struct redis_op *op)
     txn->op = op;
     txn->snapshot.pttl_ms = -1;
     node->txn = txn;
-    if (op->request.verb == VERB_STORE_READ) {
+    if (op->base.request.verb == VERB_STORE_READ) {
         txn_read(txn);
     } else if (node->clock_offset_ms == 0) {
         txn_begin_stage(txn, STAGE_CLOCK);

@@ -12,10 +12,7 @@
 #include "base/hash.h"
 #include "wire/redis_message.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-enum { CHANGES_MAX = 4096 };
 
 struct redis_conn *pubsub_conn(struct redis *redis)
 {
@@ -34,27 +31,12 @@ bool pubsub_is_settled(const struct redis *redis)
 
 /* ---- channels ---- */
 
-static void confirm_watches(struct redis *redis)
-{
-    for (struct list_node *node = redis->key_watches.first; node != NULL; node = node->next) {
-        struct key_watch *key_watch = LIST_ENTRY(node, struct key_watch, node);
-        if (key_watch->confirmed)
-            continue;
-        key_watch->confirmed = true;
-        struct store_reply reply = {.result = REPLY_OK, .more = true, .now_ms = TIME_UNKNOWN};
-        key_watch->done(key_watch->caller, &reply);
-    }
-}
+static const struct store_reply watch_begins = {.result = REPLY_OK, .now_ms = TIME_UNKNOWN};
 
 static void pubsub_end_watches(struct redis *redis, const struct conn_error *error)
 {
-    struct list all = list_take_all(&redis->key_watches);
-    for (struct list_node *node; (node = list_pop(&all)) != NULL;) {
-        struct key_watch *key_watch = LIST_ENTRY(node, struct key_watch, node);
-        struct store_reply reply = redis_error_reply(error);
-        key_watch->done(key_watch->caller, &reply);
-        free(key_watch);
-    }
+    struct store_reply reply = redis_error_reply(error);
+    watchers_end(&redis->watchers, &reply);
 }
 
 static void on_subscribed(struct conn_call *call, const struct resp_item *item,
@@ -76,7 +58,7 @@ static void on_subscribed(struct conn_call *call, const struct resp_item *item,
     } else {
         channel->state = PUBSUB_ON;
         if (channel == &redis->changes)
-            confirm_watches(redis);
+            watchers_confirm(&redis->watchers, &watch_begins);
     }
     redis_flush(redis);
 }
@@ -141,31 +123,12 @@ static bool on_pubsub_pushed(void *owner, struct resp_walk *walk, size_t count)
 
 /* ---- watches ---- */
 
-void pubsub_watch(struct redis *redis, const char *prefix, store_done *done, void *caller)
+void pubsub_watch(struct redis_op *op)
 {
-    struct key_watch *key_watch = calloc(1, sizeof *key_watch);
-    if (key_watch == NULL) {
-        struct store_reply reply = redis_error_reply(&conn_no_memory);
-        done(caller, &reply);
-        return;
-    }
-    key_watch->done = done;
-    key_watch->caller = caller;
-    text_copy(key_watch->prefix, sizeof key_watch->prefix, prefix);
-    list_prepend(&redis->key_watches, &key_watch->node);
+    struct redis *redis = op->redis;
+    (void)pending_watch(&op->base, &redis->watchers);
     if (redis->changes.state == PUBSUB_ON)
-        confirm_watches(redis);
-}
-
-/* The first watch from this one on that the key concerns; NULL if there is none. */
-static struct key_watch *next_watch(struct list_node *node, const char *key)
-{
-    for (; node != NULL; node = node->next) {
-        struct key_watch *key_watch = LIST_ENTRY(node, struct key_watch, node);
-        if (key_watch->confirmed && strncmp(key, key_watch->prefix, strlen(key_watch->prefix)) == 0)
-            return key_watch;
-    }
-    return NULL;
+        watchers_confirm(&redis->watchers, &watch_begins);
 }
 
 /* True if this or a newer revision was reported. A message may arrive after a newer query. */
@@ -176,21 +139,15 @@ static bool was_delivered(const struct redis *redis, const char *key, uint64_t r
            redis->delivered[hash % DELIVERED_SLOTS].revision >= revision;
 }
 
-static void change_remove(struct change *change)
-{
-    list_remove(&change->redis->changes_queried, &change->node);
-    change->redis->change_count--;
-    free(change);
-}
+static struct redis_op *find_change(const struct redis *redis, const char *key);
+static void query_change(struct redis *redis, const char *key);
 
 static void on_change_query(void *caller, const char *key, const struct snapshot *snapshot,
                             const struct conn_error *error)
 {
-    struct change *change = caller;
-    struct redis *redis = change->redis;
+    struct redis *redis = caller;
     if (error != NULL && !error->of_record) {
         pubsub_end_watches(redis, error);
-        change_remove(change);
         return;
     }
     if (snapshot != NULL && snapshot->length > 0) {
@@ -198,60 +155,48 @@ static void on_change_query(void *caller, const char *key, const struct snapshot
         redis->delivered[hash % DELIVERED_SLOTS].key = hash;
         redis->delivered[hash % DELIVERED_SLOTS].revision = snapshot->written.revision;
     }
-    for (struct key_watch *key_watch = next_watch(redis->key_watches.first, key); key_watch != NULL;
-         key_watch = next_watch(key_watch->node.next, key)) {
+    for (struct watchers_walk walk = watchers_walk(&redis->watchers, key); watchers_next(&walk);) {
         struct store_reply reply;
         redis_query_reply(redis, key, snapshot, error, &reply);
-        reply.more = true;
-        reply.key = key;
-        key_watch->done(key_watch->caller, &reply);
+        watchers_deliver(&walk, &reply);
     }
-    bool again = change->again && !was_delivered(redis, key, change->newest);
-    change->again = false;
-    change->newest = 0;
-    if (again && !redis_query(redis, change->key, on_change_query, change)) {
-        pubsub_end_watches(redis, &conn_no_memory);
-        again = false;
-    }
-    if (!again)
-        change_remove(change);
+    const struct redis_op *change = find_change(redis, key); /* it ends after this call */
+    if (change->again && !was_delivered(redis, key, change->newest))
+        query_change(redis, key);
 }
 
-static struct change *find_change(const struct redis *redis, const char *key)
+/* The query of a changed key in flight; NULL if there is none. */
+static struct redis_op *find_change(const struct redis *redis, const char *key)
 {
-    for (struct list_node *node = redis->changes_queried.first; node != NULL; node = node->next) {
-        struct change *change = LIST_ENTRY(node, struct change, node);
-        if (strcmp(change->key, key) == 0)
-            return change;
+    for (struct list_node *node = redis->pending.all.first; node != NULL; node = node->next) {
+        struct redis_op *op = (void *)LIST_ENTRY(node, struct pending, in_all);
+        if (op->query == on_change_query && strcmp(op->key, key) == 0)
+            return op;
     }
     return NULL;
 }
 
-static void key_changed(struct redis *redis, const char *key, uint64_t revision)
+static void query_change(struct redis *redis, const char *key)
 {
-    struct change *change = find_change(redis, key);
-    if (next_watch(redis->key_watches.first, key) == NULL || was_delivered(redis, key, revision))
-        return;
-    if (change != NULL) { /* deletes have no revision, so a change after one is queried */
-        bool known = revision != 0 && (!change->again || change->newest != 0);
-        change->again = true;
-        change->newest = known ? revision : 0;
-        return;
-    }
-    change = redis->change_count < CHANGES_MAX ? calloc(1, sizeof *change) : NULL;
-    if (change == NULL) {
+    if (!redis_query(redis, key, on_change_query, redis))
         pubsub_end_watches(redis, &(struct conn_error){.result = REPLY_TROUBLE,
                                                        .why = "too many changes at once"});
+}
+
+static void key_changed(struct redis *redis, const char *key, uint64_t revision)
+{
+    struct watchers_walk walk = watchers_walk(&redis->watchers, key);
+    if (!watchers_next(&walk) || was_delivered(redis, key, revision))
+        return;
+    struct redis_op *change = find_change(redis, key);
+    if (change == NULL) {
+        query_change(redis, key);
         return;
     }
-    change->redis = redis;
-    text_copy(change->key, sizeof change->key, key);
-    list_prepend(&redis->changes_queried, &change->node);
-    redis->change_count++;
-    if (!redis_query(redis, change->key, on_change_query, change)) {
-        pubsub_end_watches(redis, &conn_no_memory);
-        change_remove(change);
-    }
+    /* Deletes have no revision, so a change after one is queried. */
+    bool known = revision != 0 && (!change->again || change->newest != 0);
+    change->again = true;
+    change->newest = known ? revision : 0;
 }
 
 /* ---- messages ---- */
@@ -338,12 +283,4 @@ void pubsub_init(struct redis *redis)
     redis->pubsub.listens = true;
     pubsub_channel_init(redis, &redis->wake, /* own= */ true);
     pubsub_channel_init(redis, &redis->changes, /* own= */ false);
-}
-
-void pubsub_done(struct redis *redis)
-{
-    for (struct list_node *node; (node = list_pop(&redis->key_watches)) != NULL;)
-        free(LIST_ENTRY(node, struct key_watch, node));
-    for (struct list_node *node; (node = list_pop(&redis->changes_queried)) != NULL;)
-        free(LIST_ENTRY(node, struct change, node));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See yaml_json.h. libyaml parses; an alias is copied, so depth and size have limits. */
-#include "store/k8s/yaml_json.h"
+#include "http/yaml_json.h"
 
 #include <errno.h>
 #include <locale.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See kube_config.h. A kubeconfig is YAML; it is kept as JSON. */
-#include "store/k8s/kube_config.h"
+#include "http/kube_config.h"
 
-#include "store/k8s/yaml_json.h"
+#include "http/yaml_json.h"
 
 #include <errno.h>
 #include <fcntl.h>

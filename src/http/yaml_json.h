@@ -5,8 +5,8 @@
  * Accepts JSON too. Refuses YAML that JSON cannot represent: a key that is not a string, a
  * duplicate key, an anchor inside itself. Reads no files.
  */
-#ifndef LEASEHOLD_STORE_K8S_YAML_JSON_H
-#define LEASEHOLD_STORE_K8S_YAML_JSON_H
+#ifndef LEASEHOLD_HTTP_YAML_JSON_H
+#define LEASEHOLD_HTTP_YAML_JSON_H
 
 #include "base/text.h"
 

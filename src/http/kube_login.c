@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See kube_login.h. A plugin prints an ExecCredential of client.authentication.k8s.io. */
-#include "store/k8s/kube_login.h"
+#include "http/kube_login.h"
 
 #include "base/check.h"
 #include "net/credential_helper.h"

@@ -4,8 +4,8 @@
  * account of a pod, else from ~/.kube/config. Certificates inside a kubeconfig are never written to
  * a disk. Reads files; sends no requests.
  */
-#ifndef LEASEHOLD_STORE_K8S_KUBE_CONFIG_H
-#define LEASEHOLD_STORE_K8S_KUBE_CONFIG_H
+#ifndef LEASEHOLD_HTTP_KUBE_CONFIG_H
+#define LEASEHOLD_HTTP_KUBE_CONFIG_H
 
 #include "disk/secret.h"
 #include "net/stream.h"

@@ -4,10 +4,10 @@
  * that other programs replace, or the output of a credential plugin (a program that the kubeconfig
  * names, as for kubectl). The plugin runs asynchronously. Its output is never printed.
  */
-#ifndef LEASEHOLD_STORE_K8S_KUBE_LOGIN_H
-#define LEASEHOLD_STORE_K8S_KUBE_LOGIN_H
+#ifndef LEASEHOLD_HTTP_KUBE_LOGIN_H
+#define LEASEHOLD_HTTP_KUBE_LOGIN_H
 
-#include "store/k8s/kube_config.h"
+#include "http/kube_config.h"
 #include "net/poller.h"
 
 struct kube_login;
