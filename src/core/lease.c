@@ -22,8 +22,9 @@ void lease_init(struct lease *lease, const struct lease_options *options,
     ASSERT(options->request.ttl_ms >= 0 && options->request.ttl_ms <= TTL_MAX_MS);
     ASSERT(options->cooldown_ms >= 0 && options->cooldown_ms <= SPAN_MAX_MS);
     ASSERT(options->request.verb != VERB_MARK || options->cooldown_ms > 0);
-    ASSERT(options->store.reply_timeout_ms > 0);
-    ASSERT(options->timeout_ms > 0 && options->poll_ms > 0 && options->kill_grace_ms >= 0);
+    ASSERT(options->facts->reply_timeout_ms > 0 && options->facts->poll_ms > 0);
+    ASSERT(options->facts->waiters_max > 0 && options->facts->waiters_max <= WAITERS_MAX);
+    ASSERT(options->timeout_ms > 0 && options->kill_grace_ms >= 0);
     memset(lease, 0, sizeof *lease);
     lease->magic = LEASE_MAGIC;
     lease->options = options;
@@ -94,7 +95,7 @@ void lease_send(struct lease *l, enum action action, struct lease_output *out)
     l->sent_verb = lease_verb(l);
     l->sent_at_ms = l->now_ms;
     l->reply_by_ms =
-        l->now_ms + backoff_ms(l, l->attempts, l->options->store.reply_timeout_ms, most_ms);
+        l->now_ms + backoff_ms(l, l->attempts, l->options->facts->reply_timeout_ms, most_ms);
     l->next_at_ms = NEVER;
     out->action = action;
     out->serial = ++l->serial;
@@ -121,7 +122,7 @@ static void wake_named(const struct lease *l, struct record *record, struct leas
     const char *own = l->options->request.request;
     const struct waiter *next = queue_next(record);
     /* With one clock no acceptance would offer the rest: the next waiter requests it itself. */
-    if (l->options->store.one_clock && out->verdict.offered == OFFERS_MAX && next != NULL)
+    if (l->options->facts->one_clock && out->verdict.offered == OFFERS_MAX && next != NULL)
         lease_wake(out, next->session);
     for (size_t i = 0; i < record->waiter_count; i++)
         if (record->waiters[i].offered && record->waiters[i].offer.revision == THIS_WRITE)
@@ -141,7 +142,7 @@ static void wake_holder(const struct lease *l, const struct record *record,
 {
     enum { NOTIFY_MAX = 32 };
     bool waits = out->verdict.kind == VERDICT_WAITING && record->grant_count == 1;
-    if (l->options->store.wakes_with_record && waits && record->waiter_count <= NOTIFY_MAX)
+    if (l->options->facts->wakes_with_record && waits && record->waiter_count <= NOTIFY_MAX)
         lease_wake(out, record->grants[0].session);
 }
 
@@ -186,7 +187,7 @@ static int64_t required_token_end(const struct lease *l, const struct request *r
                                   : record_grant_by_token(record, request->token);
     if (own == NULL || !time_is_known(&own->renewed, view))
         return 0;
-    return own->renewed.time_ms + own->ttl_ms + view->margin_ms;
+    return own->renewed.time_ms + own->ttl_ms + view->facts->margin_ms;
 }
 
 static void lease_write(struct lease *l, const struct request *request, struct record *record,
@@ -257,9 +258,9 @@ static void lease_decide(struct lease *l, struct record *record, const struct st
 static bool send_by_token(struct lease *l, struct lease_output *out)
 {
     struct request request = request_of(l);
-    bool renews = request.verb == VERB_RENEW && !l->options->store.renews_by_revision;
+    bool renews = request.verb == VERB_RENEW && !l->options->facts->renews_by_revision;
     bool releases = request.verb == VERB_RELEASE && request.cooldown_ms == 0;
-    if (!l->options->store.tests_grant || !(renews || releases))
+    if (!l->options->facts->tests_grant || !(renews || releases))
         return false;
     lease_send(l, renews ? ACTION_SWAP : ACTION_DELETE, out);
     l->pending = VERDICT_DONE;
@@ -473,7 +474,7 @@ static void lease_give_up(struct lease *l, struct lease_output *out)
         lease_end(l, OUTCOME_UNAVAILABLE, lease_late_text, out);
     } else if (lease_is_acquiring(l) && l->options->request.waits && trouble_now) {
         lease_leave(l, OUTCOME_UNAVAILABLE, "the store does not answer");
-        int64_t last_try_ms = 2 * l->options->store.reply_timeout_ms;
+        int64_t last_try_ms = 2 * l->options->facts->reply_timeout_ms;
         if (last_try_ms < l->options->timeout_ms)
             l->give_up_at_ms = l->now_ms + last_try_ms;
     } else if (lease_is_acquiring(l) && l->options->request.waits) {

@@ -102,25 +102,13 @@ struct lease_output {
     bool decided; /* this step made the verdict above */
 };
 
-/* Capabilities of the store: the driver's capability bits in terms of the core. */
-struct store_facts {
-    enum judge judge;
-    bool one_clock;
-    bool tests_grant;        /* supports IF_GRANT … */
-    bool renews_by_revision; /* … but not for a renewal */
-    bool wakes_with_record;  /* a wake-up carries the written record */
-    int64_t margin_ms;
-    int64_t reply_timeout_ms; /* of the first attempt; retries wait longer */
-};
-
 struct lease_options {
     struct request request; /* VERB_ACQUIRE makes a lease; any other verb is a single operation */
-    struct store_facts store;
-    int64_t wait_ms;       /* 0: do not wait */
-    int64_t cooldown_ms;   /* after a clean release */
-    int64_t timeout_ms;    /* how long store trouble may last: 10 s */
-    int64_t kill_grace_ms; /* 5 s */
-    int64_t poll_ms;       /* a waiter's fallback poll interval: 5 s */
+    const struct store_facts *facts; /* the caller's; must outlive the lease */
+    int64_t wait_ms;                 /* 0: do not wait */
+    int64_t cooldown_ms;             /* after a clean release */
+    int64_t timeout_ms;              /* how long store trouble may last: 10 s */
+    int64_t kill_grace_ms;           /* 5 s */
 };
 
 struct observation {

@@ -81,7 +81,6 @@ static int64_t record_age(const struct lease *lease, bool seen)
 struct view lease_observe(struct lease *lease, struct record *record, const struct stamp *at,
                           bool seen)
 {
-    const struct store_facts *store = &lease->options->store;
     struct observations *observations = lease->observations;
     uint64_t offer = oldest_offer(record);
     observe_each(lease, record);
@@ -93,10 +92,8 @@ struct view lease_observe(struct lease *lease, struct record *record, const stru
     }
     bool same_offer = offer != 0 && offer == observations->offer;
     return (struct view){.at = *at,
-                         .judge = store->judge,
+                         .facts = lease->options->facts,
                          .age_ms = record_age(lease, seen),
-                         .one_clock = store->one_clock,
-                         .margin_ms = store->margin_ms,
                          .offer_revision = offer,
                          .offer_observed_ms =
                              same_offer ? lease->now_ms - observations->offer_since_ms : 0};
@@ -111,8 +108,8 @@ static int64_t min_ms(int64_t a, int64_t b)
 static int64_t ends_at(const struct lease *lease, const struct stamp *since, int64_t length_ms,
                        int64_t observed_ms, const struct view *view)
 {
-    length_ms += view->margin_ms;
-    if (view->judge == JUDGE_SESSION)
+    length_ms += view->facts->margin_ms;
+    if (view->facts->judge == JUDGE_SESSION)
         return NEVER;
     if (time_is_known(since, view) && view->at.time_ms >= since->time_ms)
         return lease->now_ms + (since->time_ms + length_ms - view->at.time_ms);
@@ -156,11 +153,12 @@ int64_t lease_next_poll(struct lease *lease, struct record *record, const struct
     enum { TURN_MS = 100, TURNS_MAX = 30, LEAST_MS = 10 };
     if (MUTANT(NO_FALLBACK_LOOK))
         return NEVER;
-    int64_t poll_ms = lease->options->poll_ms, turn = turn_of(lease, record);
+    const struct store_facts *facts = lease->options->facts;
+    int64_t poll_ms = facts->poll_ms, turn = turn_of(lease, record);
     int64_t jitter = (int64_t)random_below(&lease->random, (uint64_t)poll_ms / 4 + 1);
     int64_t at = lease->now_ms + poll_ms + poll_ms / 50 + jitter;
     if (lease->observations->offer != 0)
-        at = min_ms(at, lease->observations->offer_since_ms + OFFER_GRACE_MS +
+        at = min_ms(at, lease->observations->offer_since_ms + facts->offer_grace_ms +
                             TURN_MS * min_ms(turn, TURNS_MAX) + jitter % LEAST_MS);
     if (turn == 0)
         at = min_ms(at, first_end(lease, record, view));

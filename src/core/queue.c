@@ -2,7 +2,7 @@
 /*
  * The order of the queue (rule 4): first come, first served within a priority. A waiter rises one
  * step each time a later ticket is preferred. The record has that count, so every client computes
- * the same order. Bounded by WAITERS_MAX; time comes only from the view.
+ * the same order. Bounded by the store's waiters_max; time comes only from the view.
  */
 #include "core/rules.h"
 
@@ -99,7 +99,7 @@ uint16_t queue_offer_next(struct record *record, const struct view *view)
         struct waiter *next = queue_next(record);
         if (next == NULL || open + named >= OFFERS_MAX || !queue_admits(record, next->mode, view))
             return named;
-        if (view->one_clock || MUTANT(OFFER_IS_GRANT)) {
+        if (view->facts->one_clock || MUTANT(OFFER_IS_GRANT)) {
             (void)queue_grant(record, next);
         } else {
             queue_age(record, next);

@@ -10,7 +10,7 @@
 
 bool time_is_known(const struct stamp *since, const struct view *view)
 {
-    return view->judge == JUDGE_STORE_TIME && since->time_ms != TIME_UNKNOWN &&
+    return view->facts->judge == JUDGE_STORE_TIME && since->time_ms != TIME_UNKNOWN &&
            view->at.time_ms != TIME_UNKNOWN;
 }
 
@@ -21,9 +21,9 @@ bool time_is_known(const struct stamp *since, const struct view *view)
 static bool has_passed(const struct stamp *since, int64_t length_ms, int64_t observed_ms,
                        const struct view *view)
 {
-    if (since->revision == THIS_WRITE || view->judge == JUDGE_SESSION)
+    if (since->revision == THIS_WRITE || view->facts->judge == JUDGE_SESSION)
         return false;
-    int64_t wait_ms = length_ms + view->margin_ms;
+    int64_t wait_ms = length_ms + view->facts->margin_ms;
     if (time_is_known(since, view) && view->at.time_ms >= since->time_ms)
         return since->time_ms + wait_ms <= view->at.time_ms;
     return observed_ms >= wait_ms;
@@ -49,11 +49,12 @@ bool record_is_cooling(const struct record *record, const struct view *view)
 
 static bool offer_lapsed(const struct waiter *waiter, const struct view *view)
 {
+    int64_t grace_ms = view->facts->offer_grace_ms;
     if (!waiter->offered || MUTANT(OFFER_NEVER_LAPSES))
         return false;
-    if (waiter->offer.revision <= view->offer_revision && view->offer_observed_ms >= OFFER_GRACE_MS)
+    if (waiter->offer.revision <= view->offer_revision && view->offer_observed_ms >= grace_ms)
         return true;
-    return has_passed(&waiter->offer, OFFER_GRACE_MS, /* observed_ms= */ 0, view);
+    return has_passed(&waiter->offer, grace_ms, /* observed_ms= */ 0, view);
 }
 
 /*
@@ -179,24 +180,25 @@ static struct waiter *find_waiter(struct record *record, const struct request *r
 }
 
 /* Tickets do not run out in practice, but a forged record can exhaust them. */
-static struct waiter *new_waiter(struct record *record)
+static struct waiter *new_waiter(struct record *record, const struct store_facts *facts)
 {
     if (record->waiter_count == 0 && record->next_ticket >= TICKET_MAX)
         record->next_ticket = 1;
-    if (record->waiter_count == WAITERS_MAX || record->next_ticket >= TICKET_MAX)
+    if (record->waiter_count >= facts->waiters_max || record->next_ticket >= TICKET_MAX)
         return NULL;
     return record_add_waiter(record);
 }
 
 /* NULL if the queue or the record is full. */
-static struct waiter *own_waiter(struct record *record, const struct request *request)
+static struct waiter *own_waiter(struct record *record, const struct request *request,
+                                 const struct store_facts *facts)
 {
     struct waiter *waiter = find_waiter(record, request);
     bool same = waiter != NULL && waiter->session == request->session &&
                 strcmp(waiter->request, request->request) == 0;
     if (same)
         return waiter;
-    if (waiter == NULL && (waiter = new_waiter(record)) == NULL)
+    if (waiter == NULL && (waiter = new_waiter(record, facts)) == NULL)
         return NULL;
     fill_waiter(waiter, request);
     if (record_fits(record, RECORD_MAX - RECORD_RESERVE))
@@ -244,7 +246,8 @@ static struct verdict rules_reacquire(const struct record *record, struct grant 
     bool bare = lacks_meta(grant, request);
     if (grant->broken) {
         out.kind = VERDICT_BROKEN;
-    } else if ((view->one_clock && !bare && is_young(grant, view)) || MUTANT(OFFER_IS_GRANT)) {
+    } else if ((view->facts->one_clock && !bare && is_young(grant, view)) ||
+               MUTANT(OFFER_IS_GRANT)) {
         out.since_ms = MUTANT(OFFER_IS_GRANT) ? TIME_UNKNOWN : grant->renewed.time_ms;
     } else {
         if (bare)
@@ -298,7 +301,7 @@ static struct verdict acquire_in_queue(struct record *record, const struct reque
     const struct waiter *known = record_waiter_by_request(record, request->request);
     bool was_queued = known != NULL && known->session == request->session;
     size_t waiters = record->waiter_count;
-    struct waiter *waiter = own_waiter(record, request);
+    struct waiter *waiter = own_waiter(record, request, view->facts);
     if (waiter == NULL) {
         out.kind = VERDICT_BUSY;
         out.why = "queue full";
@@ -543,57 +546,4 @@ struct verdict rules_decide(struct record *record, const struct request *request
                                 .why = "the record is too full to be changed"};
     ASSERT(!out.write || MUTANT(READER_BESIDE_WRITER) || record_broken(record) == NULL);
     return out;
-}
-
-static int64_t rest_ms(const struct stamp *since, int64_t length_ms, const struct view *view)
-{
-    if (!time_is_known(since, view))
-        return -1;
-    int64_t left_ms = since->time_ms + length_ms - view->at.time_ms;
-    return left_ms > 0 ? left_ms : 0;
-}
-
-static struct key_info span_key_info(enum key_state state, const struct span *span,
-                                     const struct view *view)
-{
-    int64_t left_ms = rest_ms(&span->since, span->length_ms + view->margin_ms, view);
-    return (struct key_info){.state = state,
-                             .holder = span->by,
-                             .since_ms = span->since.time_ms,
-                             .ends_in_ms = left_ms, /* both: when the key is free again */
-                             .takeover_in_ms = left_ms};
-}
-
-struct key_info grant_key_info(const struct grant *grant, const struct view *view)
-{
-    return (struct key_info){.state = KEY_HELD,
-                             .holder = grant->holder,
-                             .token = grant_token(grant),
-                             .since_ms = grant->granted.time_ms,
-                             .ends_in_ms = rest_ms(&grant->renewed, grant->ttl_ms, view),
-                             .takeover_in_ms =
-                                 rest_ms(&grant->renewed, grant->ttl_ms + view->margin_ms, view)};
-}
-
-struct key_info record_key_info(const struct record *record, const struct view *view)
-{
-    for (size_t i = 0; i < record->grant_count; i++) {
-        if (!grant_ended(&record->grants[i], view))
-            return grant_key_info(&record->grants[i], view);
-    }
-    for (size_t i = 0; i < record->waiter_count; i++) {
-        const struct waiter *waiter = &record->waiters[i];
-        int64_t left_ms = rest_ms(&waiter->offer, OFFER_GRACE_MS + view->margin_ms, view);
-        if (waiter->offered)
-            return (struct key_info){.state = KEY_OFFERED,
-                                     .holder = waiter->holder,
-                                     .since_ms = waiter->offer.time_ms,
-                                     .ends_in_ms = left_ms,
-                                     .takeover_in_ms = left_ms};
-    }
-    if (record_is_cooling(record, view))
-        return span_key_info(KEY_COOLING, &record->cooling, view);
-    if (span_blocks(&record->delay, view))
-        return span_key_info(KEY_DELAYED, &record->delay, view);
-    return (struct key_info){.state = KEY_FREE};
 }

@@ -9,8 +9,6 @@
 
 #include "core/record.h"
 
-#define OFFER_GRACE_MS ((int64_t)1000)
-
 enum verb {
     VERB_ACQUIRE,
     VERB_LEAVE,
@@ -77,13 +75,29 @@ enum judge {
     JUDGE_OBSERVED,   /* unchanged on the observer's own clock for the whole length */
 };
 
+/* What the rules need to know about a store: its driver fills it for a URL (store.h). */
+struct store_facts {
+    enum judge judge;
+    bool one_clock;            /* all processes read the same clock: a release may grant */
+    bool tests_grant;          /* supports IF_GRANT … */
+    bool renews_by_revision;   /* … but not for a renewal */
+    bool wakes_with_record;    /* a wake-up carries the written record */
+    uint32_t waiters_max;      /* longest queue, at most WAITERS_MAX */
+    int64_t margin_ms;         /* error of the store's clock, added before anything expires */
+    int64_t answer_ms;         /* usual time of a reply */
+    int64_t reply_timeout_ms;  /* of the first attempt; retries wait longer */
+    int64_t offer_grace_ms;    /* then an offer that was not accepted is passed on */
+    int64_t poll_ms;           /* a waiter's fallback poll interval */
+    int64_t ttl_ms;            /* if the caller gives none */
+    int64_t ttl_least_ms;      /* the shortest that can be renewed in time; 0: no minimum */
+    int64_t renewal_window_ms; /* renewals that are due within it are sent together */
+};
+
 /* The stamp of a record, and the client's information about time. */
 struct view {
     struct stamp at; /* the record's revision (0: absent), the store's epoch and time */
-    enum judge judge;
+    const struct store_facts *facts;
     int64_t age_ms;            /* how long ago the record was read; -1: unknown */
-    bool one_clock;            /* all processes read the same clock: a release may grant */
-    int64_t margin_ms;         /* error of the store's clock, added before anything expires */
     uint64_t offer_revision;   /* the oldest open offer … */
     int64_t offer_observed_ms; /* … and how long this client has seen it, on its own clock */
 };

@@ -11,13 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    TASK_MAGIC = 0x7a5c001,
-    REQUEST_ID_SIZE = 40,
-    WINDOW_MS = 50,
-    WINDOWS_PER_TTL = 20,
-    TRACE_SIZE = 256
-};
+enum { TASK_MAGIC = 0x7a5c001, REQUEST_ID_SIZE = 40, WINDOWS_PER_TTL = 20, TRACE_SIZE = 256 };
 
 static void task_run_commands(struct inbox_item *item);
 
@@ -39,7 +33,7 @@ struct task *task_new(struct executor *executor, const struct lease_options *opt
     if (executor->counts.tasks >= TASKS_MAX)
         return NULL;
     executor->number++;
-    filled.store = executor->callbacks.facts;
+    filled.facts = &executor->callbacks.facts;
     filled.request.session = executor->callbacks.session;
     enum verb verb = filled.request.verb;
     bool named = verb == VERB_ACQUIRE || verb == VERB_MARK || verb == VERB_ADVANCE;
@@ -112,7 +106,7 @@ void task_free(struct task *task)
 /* True if this step needs the cached record: decoding one is most of the cost of a step. */
 static bool wants_copy(const struct task *task, enum event_kind kind)
 {
-    const struct store_facts *store = &task->options.store;
+    const struct store_facts *store = task->options.facts;
     bool renews_by_token = store->tests_grant && !store->renews_by_revision;
     if (kind == EVENT_TIMER)
         return task->lease.state == LEASE_LEAVING ||
@@ -174,7 +168,8 @@ static bool is_holding(const struct lease *lease)
 static int64_t end_of_window(const struct lease *lease, int64_t at_ms)
 {
     int64_t window_ms = lease->ttl_ms / WINDOWS_PER_TTL;
-    window_ms = window_ms < 1 ? 1 : window_ms > WINDOW_MS ? WINDOW_MS : window_ms;
+    int64_t most_ms = lease->options->facts->renewal_window_ms;
+    window_ms = window_ms < 1 ? 1 : window_ms > most_ms ? most_ms : window_ms;
     return (at_ms + window_ms - 1) / window_ms * window_ms;
 }
 
@@ -208,7 +203,6 @@ static void task_report(struct task *task, enum lease_notify notify, const struc
 {
     struct executor *executor = task->executor;
     const struct lease_output *out = &executor->output;
-    const struct store_facts *facts = &task->options.store;
     struct task_news news = {.notify = notify,
                              .outcome = out->outcome,
                              .why = out->why,
@@ -218,10 +212,7 @@ static void task_report(struct task *task, enum lease_notify notify, const struc
                              .deadline_ms = task->lease.deadline_ms,
                              .kill_at_ms = task->lease.kill_at_ms};
     if (event->known) {
-        struct view view = {.at = event->at,
-                            .judge = facts->judge,
-                            .one_clock = facts->one_clock,
-                            .margin_ms = facts->margin_ms};
+        struct view view = {.at = event->at, .facts = task->options.facts};
         news.record = &executor->record;
         news.at = event->at;
         news.key_info = record_key_info(&executor->record, &view);

@@ -23,7 +23,10 @@ static bool condition_apply(const struct store_request *request, const struct st
                            .ttl_ms = request->ttl_ms,
                            .session = request->session,
                            .bound = request->bound};
-    struct view view = {.at = stored->written, .judge = JUDGE_STORE_TIME};
+    /* Only clients pass offers on, after the grace of their store. */
+    static const struct store_facts by_clock = {.judge = JUDGE_STORE_TIME,
+                                                .offer_grace_ms = INT64_MAX / 2};
+    struct view view = {.at = stored->written, .facts = &by_clock};
     view.at.time_ms = stored->now_ms;
     return rules_decide(scratch, &rule, &view).kind == VERDICT_DONE;
 }

@@ -73,24 +73,18 @@ void store_describe_unknown(const char *url, struct text *out)
     }
 }
 
-struct store_facts store_facts_of(const struct store_driver *driver)
-{
-    unsigned bits = driver->capabilities;
-    enum judge judge = (bits & STORE_TIME) != 0       ? JUDGE_STORE_TIME
-                       : (bits & STORE_SESSIONS) != 0 ? JUDGE_SESSION
-                                                      : JUDGE_OBSERVED;
-    return (struct store_facts){.judge = judge,
-                                .one_clock = (bits & STORE_ONE_CLOCK) != 0,
-                                .tests_grant = (bits & STORE_TESTS_GRANT) != 0,
-                                .renews_by_revision = (bits & STORE_RENEWS_GRANT) == 0,
-                                .wakes_with_record = (bits & STORE_TELLS) != 0,
-                                .reply_timeout_ms = 1000};
-}
-
 struct store_facts store_facts_at(const struct store_driver *driver, const char *url)
 {
-    struct store_facts facts = store_facts_of(driver);
-    if (driver->margin_ms != NULL)
-        facts.margin_ms = driver->margin_ms(url);
+    struct store_facts facts = driver->facts;
+    unsigned bits = driver->capabilities;
+    facts.judge = (bits & STORE_TIME) != 0       ? JUDGE_STORE_TIME
+                  : (bits & STORE_SESSIONS) != 0 ? JUDGE_SESSION
+                                                 : JUDGE_OBSERVED;
+    facts.one_clock = (bits & STORE_ONE_CLOCK) != 0;
+    facts.tests_grant = (bits & STORE_TESTS_GRANT) != 0;
+    facts.renews_by_revision = (bits & STORE_RENEWS_GRANT) == 0;
+    facts.wakes_with_record = (bits & STORE_TELLS) != 0;
+    if (driver->facts_at != NULL)
+        driver->facts_at(url, &facts);
     return facts;
 }

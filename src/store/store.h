@@ -140,6 +140,11 @@ struct store_event {
     bool warns;
 };
 
+/* The facts of a store that usually replies within a fraction of a second. */
+#define STORE_USUAL_FACTS                                                                          \
+    .waiters_max = WAITERS_MAX, .reply_timeout_ms = 1000, .offer_grace_ms = 1000, .poll_ms = 5000, \
+    .ttl_ms = 30000, .renewal_window_ms = 50
+
 struct collect_options;
 struct collection;
 struct diagnosis;
@@ -149,6 +154,10 @@ struct store_driver {
     unsigned capabilities;
     size_t state_size;
     int descriptors; /* open() needs at most this many at a time */
+    /* Times and limits; store_facts_at() adds what follows from the capabilities. */
+    struct store_facts facts;
+    /* Changes them as a valid URL says. NULL: the URL changes nothing. */
+    void (*facts_at)(const char *url, struct store_facts *facts);
     /* On failure `why` says what is wrong and what to do, after "usage: " if the URL is invalid,
      * and there is nothing to close. On success `why` is empty or a warning. */
     bool (*open)(void *state, const char *url, const struct store_callbacks *callbacks,
@@ -159,9 +168,6 @@ struct store_driver {
     /* NULL if submit() replies at once. Otherwise requests submitted since the last step are sent
      * together in the next one. */
     void (*step)(void *state);
-    /* The shortest TTL that can be renewed in time here; callers refuse shorter ones. 0: no
-     * minimum. */
-    int64_t ttl_least_ms;
     /* A step may wait for a disk or for other processes: store_thread.h runs the store in a thread
      * of its own, which also calls submit(). */
     bool waits;
@@ -169,8 +175,6 @@ struct store_driver {
     /* STORE_SESSIONS: a new descriptor, owned by the caller, for a command to inherit. The session
      * stays alive while any process has it open. NULL: not supported; −1: it failed. */
     int (*liveness)(void *state);
-    /* The maximum error of the clock in replies; NULL: it is exact. */
-    int64_t (*margin_ms)(const char *url);
     /* The key's name in the store. False, with `why`, if it has none. NULL: the key itself. */
     bool (*name)(const char *url, const char *key, struct text *out, struct text *why);
     /* Records an event of a key, visible in the store's own tools. No rule depends on it, and it
@@ -199,9 +203,7 @@ bool store_is_planned(const char *url);
 /* The built-in schemes by index; NULL after the last. */
 const char *store_scheme(size_t index);
 
-/* The capability bits as the core uses them … */
-struct store_facts store_facts_of(const struct store_driver *driver);
-/* … with what the URL adds. */
+/* The capability bits as the core uses them, and the driver's facts at that URL. */
 struct store_facts store_facts_at(const struct store_driver *driver, const char *url);
 
 #endif

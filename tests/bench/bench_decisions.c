@@ -119,6 +119,7 @@ static void run(struct bench *b, uint64_t keys, uint64_t pairs)
 
 int main(int argc, char **argv)
 {
+    const struct store_facts facts = store_facts_at(&memory_driver, "memory:");
     bench.options = (struct lease_options){.request = {.verb = VERB_ACQUIRE,
                                                        .key = bench.key,
                                                        .holder = "worker-7",
@@ -126,10 +127,9 @@ int main(int argc, char **argv)
                                                        .session = 7,
                                                        .ttl_ms = 30000,
                                                        .bound = true},
-                                           .store = store_facts_of(&memory_driver),
+                                           .facts = &facts,
                                            .timeout_ms = 10000,
-                                           .kill_grace_ms = 5000,
-                                           .poll_ms = 5000};
+                                           .kill_grace_ms = 5000};
     if (argc == 3) {
         run(&bench, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10));
         return 0;

@@ -30,6 +30,7 @@ struct one {
 struct leases {
     void *store;
     uint64_t session, number;
+    struct store_facts facts;
     char holder[24];
     struct record record;
     struct lease_output output;
@@ -107,6 +108,7 @@ struct leases *leases_open(const char *path, uint64_t session, size_t most)
     all->most = most;
     (void)snprintf(all->holder, sizeof all->holder, "worker-%" PRIu64, session);
     (void)snprintf(url, sizeof url, "file:%s", path);
+    all->facts = store_facts_at(&file_driver, url);
     for (size_t i = 0; i < most; i++) {
         all->ones[i].all = all;
         all->ones[i].lease.state = LEASE_ENDED;
@@ -145,11 +147,10 @@ void leases_ask(struct leases *leases, size_t which, uint64_t key, int64_t wait_
                                                       .ttl_ms = TTL_MS,
                                                       .bound = true,
                                                       .waits = wait_ms != 0},
-                                          .store = store_facts_of(&file_driver),
+                                          .facts = &leases->facts,
                                           .wait_ms = wait_ms,
                                           .timeout_ms = TIMEOUT_MS,
-                                          .kill_grace_ms = 5000,
-                                          .poll_ms = 5000};
+                                          .kill_grace_ms = 5000};
     one->notify = NOTIFY_NONE;
     one->observations.count = 0;
     lease_init(&one->lease, &one->options, &one->observations, number);

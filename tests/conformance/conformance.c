@@ -205,7 +205,7 @@ static void claims_what_was_promised(void)
         unsigned missing = promises[i].least & ~suite_bits();
         if (missing != 0)
             suite_fail(text_for(missing));
-        if (suite.driver->ttl_least_ms != promises[i].ttl_least_ms)
+        if (suite_facts().ttl_least_ms != promises[i].ttl_least_ms)
             suite_fail("the shortest TTL is another one than was promised");
         return;
     }

@@ -459,7 +459,8 @@ const struct store_driver *inject_fault(const struct store_driver *driver, enum 
     inner = driver;
     fault_on = fault;
     planted = (struct store_driver){.scheme = driver->scheme,
-                                    .ttl_least_ms = driver->ttl_least_ms,
+                                    .facts = driver->facts,
+                                    .facts_at = driver->facts_at,
                                     .capabilities = driver->capabilities & ~unclaimed,
                                     .state_size = sizeof(struct injector),
                                     .open = injector_open,
@@ -467,7 +468,6 @@ const struct store_driver *inject_fault(const struct store_driver *driver, enum 
                                     .submit = submit,
                                     .step = steps ? step : NULL,
                                     .fd = driver->fd != NULL ? fd_of : NULL,
-                                    .liveness = driver->liveness != NULL ? liveness : NULL,
-                                    .margin_ms = driver->margin_ms};
+                                    .liveness = driver->liveness != NULL ? liveness : NULL};
     return &planted;
 }

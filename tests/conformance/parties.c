@@ -46,16 +46,17 @@ struct party *party_new(unsigned client, const char *key)
     parties = party;
     party->client = client;
     party->wake_at_ms = NEVER;
+    party->facts = suite_facts();
+    party->facts.poll_ms = POLL_MS;
     party->options = (struct lease_options){.request = {.verb = VERB_ACQUIRE,
                                                         .key = key,
                                                         .holder = party->holder,
                                                         .request = party->request,
                                                         .session = session_of(client, number),
                                                         .ttl_ms = TTL_MS},
-                                            .store = suite_facts(),
+                                            .facts = &party->facts,
                                             .timeout_ms = TIMEOUT_MS,
-                                            .kill_grace_ms = GRACE_MS,
-                                            .poll_ms = POLL_MS};
+                                            .kill_grace_ms = GRACE_MS};
     return party;
 }
 
@@ -246,10 +247,7 @@ struct verdict act(unsigned client, struct request request)
     const char *why = NULL;
     translate_reply(reply, request.key, &record, &event, &why);
     EXPECT(why == NULL && event.known);
-    struct view view = {.at = event.at,
-                        .judge = facts.judge,
-                        .one_clock = facts.one_clock,
-                        .margin_ms = facts.margin_ms};
+    struct view view = {.at = event.at, .facts = &facts};
     struct verdict verdict = rules_decide(&record, &request, &view);
     struct condition condition = reply->present ? if_revision(event.at.revision) : if_absent;
     if (!verdict.write)

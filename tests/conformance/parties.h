@@ -13,6 +13,7 @@ struct party {
     unsigned client;
     struct lease lease;
     struct lease_options options;
+    struct store_facts facts;
     struct observations observations;
     char holder[16], request[32];
     const struct store_reply *last_reply; /* the latest for its key, or NULL */

@@ -53,7 +53,8 @@ const struct store_driver *threaded_driver(const struct store_driver *driver)
     static struct store_driver threaded;
     inner = driver;
     threaded = (struct store_driver){.scheme = driver->scheme,
-                                     .ttl_least_ms = driver->ttl_least_ms,
+                                     .facts = driver->facts,
+                                     .facts_at = driver->facts_at,
                                      .capabilities = driver->capabilities,
                                      .state_size = sizeof(struct threaded),
                                      .open = threaded_open,
@@ -61,7 +62,6 @@ const struct store_driver *threaded_driver(const struct store_driver *driver)
                                      .submit = submit,
                                      .step = step,
                                      .fd = fd_of,
-                                     .liveness = driver->liveness != NULL ? liveness : NULL,
-                                     .margin_ms = driver->margin_ms};
+                                     .liveness = driver->liveness != NULL ? liveness : NULL};
     return &threaded;
 }

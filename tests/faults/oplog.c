@@ -58,7 +58,7 @@ static enum linear_result status_of(const struct live_step *step, uint64_t *out_
                                                  [KEY_OFFERED] = LINEAR_OFFERED,
                                                  [KEY_COOLING] = LINEAR_COOLING,
                                                  [KEY_DELAYED] = LINEAR_UNKNOWN};
-    struct view view = {.at = step->event->at, .judge = step->after->options->store.judge};
+    struct view view = {.at = step->event->at, .facts = step->after->options->facts};
     struct key_info key_info = record_key_info(step->record, &view);
     *out_token = key_info.token;
     return results[key_info.state];

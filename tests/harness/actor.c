@@ -387,7 +387,10 @@ void actor_start(struct world *world, struct actor *actor)
     request->request = actor->request;
     request->session = actor->session;
     world->acquisitions[actor->number] = acquisition_of(actor->key, &actor->options);
-    actor->options.store = world->rules.facts;
+    actor->facts = world->rules.facts;
+    if (actor->poll_ms != 0)
+        actor->facts.poll_ms = actor->poll_ms;
+    actor->options.facts = &actor->facts;
     actor->busy = true;
     actor->answered = actor->inside = actor->lost = false;
     if (!world->rules.keeps_copies || actor->known_key != actor->key)

@@ -30,6 +30,7 @@ struct live {
     void *store;
     uint64_t session;
     int64_t timeout_ms;
+    struct store_facts facts;
     struct live_counts counts;
     live_watcher *watcher;
     void *owner;
@@ -269,7 +270,7 @@ static void begin(struct live *live, const char *key)
     request->holder = live->holder;
     request->request = live->request;
     request->session = live->session;
-    live->options.store = store_facts_of(live->driver);
+    live->options.facts = &live->facts;
     live->options.timeout_ms = live->timeout_ms;
     live->options.kill_grace_ms = 5000;
     live->busy = true;
@@ -286,13 +287,14 @@ static int64_t or_usual(int64_t wished, int64_t usual)
 
 enum outcome live_acquire(struct live *live, const struct live_request *wanted)
 {
-    live->options = (struct lease_options){.request = {.verb = VERB_ACQUIRE,
-                                                       .ttl_ms = or_usual(wanted->ttl_ms, 30000),
-                                                       .waits = wanted->wait_ms != 0,
-                                                       .bound = wanted->bound},
-                                           .wait_ms = wanted->wait_ms,
-                                           .cooldown_ms = wanted->cooldown_ms,
-                                           .poll_ms = or_usual(wanted->poll_ms, 5000)};
+    live->options =
+        (struct lease_options){.request = {.verb = VERB_ACQUIRE,
+                                           .ttl_ms = or_usual(wanted->ttl_ms, live->facts.ttl_ms),
+                                           .waits = wanted->wait_ms != 0,
+                                           .bound = wanted->bound},
+                               .wait_ms = wanted->wait_ms,
+                               .cooldown_ms = wanted->cooldown_ms};
+    live->facts.poll_ms = or_usual(wanted->poll_ms, live->driver->facts.poll_ms);
     begin(live, wanted->key);
     enum lease_notify notify = await(live, NEVER);
     ASSERT(notify == NOTIFY_HELD || notify == NOTIFY_ENDED);
@@ -329,12 +331,12 @@ void live_forget(struct live *live)
 enum outcome live_verb(struct live *live, enum verb verb, const char *key, uint64_t token,
                        int64_t ttl_ms)
 {
-    live->options = (struct lease_options){.request = {.verb = verb,
-                                                       .token = token,
-                                                       .ttl_ms = or_usual(ttl_ms, 30000),
-                                                       .now = verb == VERB_BREAK,
-                                                       .reason = "a test"},
-                                           .poll_ms = 5000};
+    live->options =
+        (struct lease_options){.request = {.verb = verb,
+                                           .token = token,
+                                           .ttl_ms = or_usual(ttl_ms, live->facts.ttl_ms),
+                                           .now = verb == VERB_BREAK,
+                                           .reason = "a test"}};
     begin(live, key);
     (void)await(live, NEVER);
     return live->outcome;
@@ -347,8 +349,11 @@ struct live *live_open(const struct store_driver *driver, const char *url, uint6
     void *store = calloc(1, driver->state_size);
     if (live == NULL || store == NULL)
         abort();
-    *live = (struct live){
-        .driver = driver, .store = store, .session = session, .timeout_ms = timeout_ms};
+    *live = (struct live){.driver = driver,
+                          .store = store,
+                          .session = session,
+                          .timeout_ms = timeout_ms,
+                          .facts = store_facts_at(driver, url)};
     (void)snprintf(live->holder, sizeof live->holder, "%016" PRIx64, session);
     struct store_callbacks site = {.clock = {.now_ms = now_of},
                                    .session = session,

@@ -52,7 +52,8 @@ static bool may_have_passed(const struct world *world, const struct stamp *since
 static bool offer_may_have_lapsed(const struct world *world, const struct waiter *waiter)
 {
     int64_t passed_ms = world->now_ms - waiter->offer.time_ms;
-    return waiter->offered && passed_ms * world->rules.fastest / 1000 + 2 >= OFFER_GRACE_MS;
+    return waiter->offered &&
+           passed_ms * world->rules.fastest / 1000 + 2 >= world->rules.facts.offer_grace_ms;
 }
 
 static bool is_dead(const struct world *world, uint64_t session)

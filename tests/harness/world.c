@@ -86,6 +86,7 @@ void world_init(struct world *world, uint64_t seed, struct counts *counts)
     world->counts = counts;
     world->next_number = 1;
     world->next_session = 1;
+    world->rules.facts = memory_driver.facts;
     world->heap = calloc(1, sizeof *world->heap);
     world->store = malloc(memory_driver.state_size);
     if (world->heap == NULL || world->store == NULL)

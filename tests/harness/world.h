@@ -87,6 +87,8 @@ struct actor {
     bool busy;    /* has a lease that has not ended */
     struct lease lease;
     struct lease_options options;
+    struct store_facts facts; /* the world's, with its own poll interval … */
+    int64_t poll_ms;          /* … unless this is 0 */
     struct observations sightings[KEYS_MAX];
     struct next_faults next_faults;
     char holder[16], request[24];

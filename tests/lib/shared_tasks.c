@@ -446,8 +446,8 @@ static bool strike(struct fixture *fixture)
 static void judge_kills(struct fixture *fixture)
 {
     bool good = true;
-    int64_t (*margin)(const char *) = fixture->driver->margin_ms;
-    int64_t margin_ms = margin != NULL ? margin(fixture->url) + WHOLE_SECOND_MS : 0;
+    int64_t margin_ms = store_facts_at(fixture->driver, fixture->url).margin_ms;
+    margin_ms += margin_ms > 0 ? WHOLE_SECOND_MS : 0;
     double most_ms = (double)(CRASH_TTL_MS + margin_ms);
     memset(shared, 0, sizeof *shared);
     for (size_t child = 0; child < PODS; child++)

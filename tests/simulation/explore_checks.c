@@ -202,7 +202,8 @@ static void check_place_gone(const struct world *world, const struct brief_place
     bool entered = grant_by_request(after, waiter->request) != NULL;
     bool own = (message->verb == VERB_ACQUIRE || message->verb == VERB_LEAVE) &&
                message->session == waiter->session;
-    bool lapsed = waiter->offered && elapsed_ms(world, &waiter->offer) >= OFFER_GRACE_MS;
+    bool lapsed =
+        waiter->offered && elapsed_ms(world, &waiter->offer) >= playing->facts.offer_grace_ms;
     bool sent_home = message->verb == VERB_RELEASE && message->cools;
     check_that(entered || own || lapsed || sent_home || session_over(world, waiter->session),
                "a place disappeared by no act of its own (rule 4)");

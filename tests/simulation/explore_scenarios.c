@@ -11,25 +11,27 @@
 #define WAITS  .waits = true, .wait_ms = WAIT_WITHOUT_LIMIT
 
 /* Stores as their drivers describe them. */
-#define BY_REVISION               \
-    {                             \
-        .judge = JUDGE_STORE_TIME \
+#define USUAL \
+    .waiters_max = WAITERS_MAX, .reply_timeout_ms = 250, .offer_grace_ms = 1000, .poll_ms = 5000
+#define BY_REVISION                      \
+    {                                    \
+        .judge = JUDGE_STORE_TIME, USUAL \
     }
-#define BY_TOKEN                                       \
-    {                                                  \
-        .judge = JUDGE_STORE_TIME, .tests_grant = true \
+#define BY_TOKEN                                              \
+    {                                                         \
+        .judge = JUDGE_STORE_TIME, .tests_grant = true, USUAL \
     }
-#define ONE_CLOCK                                                         \
-    {                                                                     \
-        .judge = JUDGE_STORE_TIME, .tests_grant = true, .one_clock = true \
+#define ONE_CLOCK                                                                \
+    {                                                                            \
+        .judge = JUDGE_STORE_TIME, .tests_grant = true, .one_clock = true, USUAL \
     }
-#define OBSERVED                \
-    {                           \
-        .judge = JUDGE_OBSERVED \
+#define OBSERVED                       \
+    {                                  \
+        .judge = JUDGE_OBSERVED, USUAL \
     }
-#define SESSIONS               \
-    {                          \
-        .judge = JUDGE_SESSION \
+#define SESSIONS                      \
+    {                                 \
+        .judge = JUDGE_SESSION, USUAL \
     }
 
 const struct scenario scenarios[] = {

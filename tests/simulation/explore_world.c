@@ -16,8 +16,6 @@ enum {
     TTL_MS = 3000,
     TIMEOUT_MS = 10000,
     KILL_GRACE_MS = 5000,
-    POLL_MS = 5000,
-    ANSWER_MS = 250,
 };
 
 const struct scenario *playing;
@@ -84,12 +82,11 @@ static void set_options(const struct world *world, uint8_t who)
     const struct part *part = &playing->parts[who == OPERATOR ? 0 : who];
     const struct actor *actor = &world->actors[who];
     bool waits = part->waits && who != OPERATOR;
-    options = (struct lease_options){.store = playing->facts,
+    options = (struct lease_options){.facts = &playing->facts,
                                      .wait_ms = part->wait_ms,
                                      .cooldown_ms = who == OPERATOR ? 0 : part->cooldown_ms,
                                      .timeout_ms = TIMEOUT_MS,
-                                     .kill_grace_ms = KILL_GRACE_MS,
-                                     .poll_ms = POLL_MS};
+                                     .kill_grace_ms = KILL_GRACE_MS};
     options.request = (struct request){.verb = VERB_ACQUIRE,
                                        .key = part->key,
                                        .holder = playing->same_name ? "pod" : holders[who],
@@ -102,7 +99,6 @@ static void set_options(const struct world *world, uint8_t who)
                                        .lock_delay_ms = playing->lock_delay_ms,
                                        .bound = true,
                                        .waits = waits};
-    options.store.reply_timeout_ms = ANSWER_MS;
     if (who == OPERATOR)
         set_operation(actor, &options.request);
 }

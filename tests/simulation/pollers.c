@@ -29,7 +29,6 @@ static void set_request(struct world *world, struct actor *actor, enum verb verb
     actor->options.wait_ms = 0;
     actor->options.timeout_ms = between(world, 2000, 6000);
     actor->options.kill_grace_ms = 1000;
-    actor->options.poll_ms = between(world, 500, 2000);
     if (!pollers.quiet && chance(world, pollers.crash_chance))
         plan(world, actor, between(world, 0, 1500), DIE);
     if (!pollers.quiet && chance(world, pollers.pause_chance))

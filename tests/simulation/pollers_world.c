@@ -84,6 +84,7 @@ static void choose(struct world *world)
     rules->tick_ms = 1;
     rules->fastest = 1000;
     rules->facts.reply_timeout_ms = between(world, 100, 400);
+    rules->facts.poll_ms = between(world, 500, 2000);
     rules->facts.tests_grant = chance(world, 5000);
     rules->watches = chance(world, 3000);
     rules->facts.wakes_with_record = chance(world, 5000);

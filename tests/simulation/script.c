@@ -137,7 +137,6 @@ static void do_next(struct world *world, struct actor *actor)
     request->ttl_ms = new_ttl(world, life);
     actor->options.timeout_ms = between(world, 2000, 10000) + 20 * world->faults.least_ms;
     actor->options.kill_grace_ms = 5000;
-    actor->options.poll_ms = between(world, 1000, 5000);
     if (chance(world, 8500))
         ask(world, actor, life);
     else
@@ -284,6 +283,7 @@ static void choose_plain_store(struct world *world, struct life *life)
     world->rules.facts.wakes_with_record = chance(world, 5000);
     world->rules.facts.tests_grant = chance(world, 5000);
     world->rules.facts.reply_timeout_ms = between(world, 100, 600);
+    world->rules.facts.poll_ms = between(world, 1000, 5000);
     world->rules.names_collide = false;
     world->faults.doubled = 0; /* the duplicate of a release is stale */
     life->ttl_most_ms = life->ttl_least_ms;
@@ -298,6 +298,7 @@ static void choose_store(struct world *world, bool wild)
     rules->facts.wakes_with_record = chance(world, 5000);
     rules->facts.tests_grant = chance(world, 5000);
     rules->facts.reply_timeout_ms = between(world, 100, 600);
+    rules->facts.poll_ms = between(world, 1000, 5000);
     rules->keeps_copies = chance(world, 5000);
     rules->overlaps_allowed = wild;
     if (wild) /* on a distant store a fast clock would always time out */

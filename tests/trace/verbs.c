@@ -114,7 +114,7 @@ static void set_options(struct actor *actor, const char *line)
     options->cooldown_ms = option(line, "cooldown", 0);
     options->timeout_ms = option(line, "timeout", 10000);
     options->kill_grace_ms = 5000;
-    options->poll_ms = option(line, "look", 5000);
+    actor->poll_ms = option(line, "look", 0);
     const char *as = strstr(line, " as=");
     (void)snprintf(actor->holder, sizeof actor->holder, "%.*s",
                    as != NULL ? (int)strcspn(as + 4, " ") : (int)strlen(actor->name),

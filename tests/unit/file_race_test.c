@@ -237,7 +237,8 @@ static bool gives_to(uint64_t session)
 /* Decides on the last record received; returns the write, which wakes that session. */
 static struct store_request deciding(const struct request *request, const uint64_t *wake)
 {
-    struct view view = {.at = heard.written, .judge = JUDGE_STORE_TIME, .one_clock = true};
+    struct store_facts facts = store_facts_at(&file_driver, "file:");
+    struct view view = {.at = heard.written, .facts = &facts};
     assert_true(rules_decide(&record, request, &view).write);
     bool needed = record_needed(&record);
     return (struct store_request){

@@ -34,7 +34,8 @@ static struct store_request granting(const char *key, uint64_t session)
                               .session = session,
                               .bound = true,
                               .ttl_ms = FILE_KIT_TTL_MS};
-    struct view view = {.at = {.time_ms = 1}, .judge = JUDGE_STORE_TIME, .one_clock = true};
+    struct store_facts facts = store_facts_at(&file_driver, "file:");
+    struct view view = {.at = {.time_ms = 1}, .facts = &facts};
     struct verdict verdict = rules_decide(&record, &request, &view);
     assert_int_equal(verdict.kind, VERDICT_GRANTED);
     return (struct store_request){.verb = VERB_STORE_SWAP,

@@ -10,6 +10,7 @@
 
 struct lease lease;
 struct lease_options options;
+struct store_facts facts;
 struct lease_output out;
 struct record record;
 int64_t now_ms;
@@ -54,10 +55,11 @@ int open_lease(void **state)
                                                  .ttl_ms = 9000,
                                                  .waits = true},
                                      .wait_ms = WAIT_WITHOUT_LIMIT,
-                                     .store = {.reply_timeout_ms = 250},
+                                     .facts = &facts,
                                      .timeout_ms = 10000,
-                                     .kill_grace_ms = 5000,
-                                     .poll_ms = 5000};
+                                     .kill_grace_ms = 5000};
+    facts = memory_driver.facts;
+    facts.reply_timeout_ms = 250;
     memset(&observations, 0, sizeof observations);
     memset(&out, 0, sizeof out);
     memset(&lease, 0, sizeof lease);
@@ -227,8 +229,9 @@ static bool try_as_neighbour(const struct request *request, struct verdict *out_
     const char *why = NULL;
     look();
     translate_reply(&looked.reply, options.request.key, &standing, &event, &why);
-    struct view view = {.at = event.at, .judge = JUDGE_STORE_TIME};
-    view.one_clock = options.store.one_clock;
+    struct store_facts neighbours = memory_driver.facts;
+    neighbours.one_clock = facts.one_clock;
+    struct view view = {.at = event.at, .facts = &neighbours};
     *out_verdict = rules_decide(&standing, request, &view);
     if (!out_verdict->write)
         return true;

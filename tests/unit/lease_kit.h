@@ -18,7 +18,8 @@
 #include <cmocka.h>
 
 extern struct lease lease;
-extern struct lease_options options; /* to be changed before begin() */
+extern struct lease_options options; /* to be changed before begin() … */
+extern struct store_facts facts;     /* … and so are these */
 extern struct lease_output out;
 extern struct record record; /* the lease's scratch */
 extern int64_t now_ms;       /* the store reads the same clock, 500 ms behind */

@@ -40,7 +40,7 @@ static void grants_that_are_always_late_do_not_spin(void **state)
     unsigned writes = 0;
     options.request.waits = false;
     options.timeout_ms = TIMEOUT_MS;
-    options.store.reply_timeout_ms = 20000;
+    facts.reply_timeout_ms = 20000;
     begin();
     while (lease.state != LEASE_ENDED && writes < 1000) {
         if (!lease.in_flight) {

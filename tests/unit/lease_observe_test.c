@@ -28,7 +28,7 @@ static struct request slot_of(const char *who, int32_t priority)
 static void the_next_in_line_looks_when_the_lease_ends(void **state)
 {
     (void)state;
-    options.poll_ms = 100000;
+    facts.poll_ms = 100000;
     wait_behind_b();
     wake_between(START_MS + 9000, START_MS + 9000);
     assert_line("waiting + timer -> waiting; read");
@@ -41,7 +41,7 @@ static void the_next_in_line_looks_when_the_lease_ends(void **state)
 static void the_next_in_line_looks_when_the_delay_ends(void **state)
 {
     (void)state;
-    options.poll_ms = 100000;
+    facts.poll_ms = 100000;
     struct request request = neighbours_request(VERB_ACQUIRE, "b");
     request.lock_delay_ms = 3000;
     (void)neighbour_does(request);
@@ -70,8 +70,8 @@ static void a_later_waiter_polls_now_and_then(void **state)
 static void without_a_time_it_looks_now_and_then(void **state)
 {
     (void)state;
-    options.store.judge = JUDGE_SESSION;
-    options.poll_ms = 20000;
+    facts.judge = JUDGE_SESSION;
+    facts.poll_ms = 20000;
     wait_behind_b();
     wake_between(START_MS + 20400, START_MS + 25400);
 }
@@ -79,8 +79,8 @@ static void without_a_time_it_looks_now_and_then(void **state)
 static void without_a_clock_it_looks_when_it_has_seen_enough(void **state)
 {
     (void)state;
-    options.store.judge = JUDGE_OBSERVED;
-    options.poll_ms = 100000;
+    facts.judge = JUDGE_OBSERVED;
+    facts.poll_ms = 100000;
     now_ms += 5000;
     (void)neighbour(VERB_ACQUIRE, "b");
     begin();
@@ -144,7 +144,7 @@ static void a_later_waiter_leaves_a_lapsed_offer_to_others(void **state)
 static void the_oldest_offer_lapses_first(void **state)
 {
     (void)state;
-    options.store.judge = JUDGE_SESSION;
+    facts.judge = JUDGE_SESSION;
     options.request.mode = MODE_SLOT;
     options.request.limit = 2;
     (void)neighbour_does(slot_of("b", 0));
@@ -175,7 +175,7 @@ static void the_oldest_offer_lapses_first(void **state)
 static void an_offer_that_was_never_seen_has_not_lapsed(void **state)
 {
     (void)state;
-    options.store.judge = JUDGE_SESSION;
+    facts.judge = JUDGE_SESSION;
     (void)neighbour(VERB_ACQUIRE, "b");
     (void)neighbour(VERB_ACQUIRE, "c");
     (void)neighbour(VERB_ACQUIRE, "d");
@@ -218,7 +218,7 @@ static void offers_of_one_write_lapse_together(void **state)
 static void a_waiter_replaced_by_a_twin_still_polls(void **state)
 {
     (void)state;
-    options.poll_ms = 100000;
+    facts.poll_ms = 100000;
     wait_behind_b();
     struct request twin = neighbours_request(VERB_ACQUIRE, "a");
     twin.session = 'z';
@@ -245,7 +245,7 @@ static void a_look_is_never_at_once(void **state)
 static void a_clock_set_back_is_not_waited_for(void **state)
 {
     (void)state;
-    options.poll_ms = 100000;
+    facts.poll_ms = 100000;
     wait_behind_b();
     now_ms += 1000;
     happens_knowing(EVENT_NOTICE);
@@ -260,8 +260,8 @@ static void a_clock_set_back_is_not_waited_for(void **state)
 static void an_observer_takes_over_what_it_saw_unchanged(void **state)
 {
     (void)state;
-    options.store.judge = JUDGE_OBSERVED;
-    options.poll_ms = 100000;
+    facts.judge = JUDGE_OBSERVED;
+    facts.poll_ms = 100000;
     wait_behind_b();
     wake();
     carry_out();
@@ -271,8 +271,8 @@ static void an_observer_takes_over_what_it_saw_unchanged(void **state)
 static void an_observer_sees_renewals(void **state)
 {
     (void)state;
-    options.store.judge = JUDGE_OBSERVED;
-    options.poll_ms = 100000;
+    facts.judge = JUDGE_OBSERVED;
+    facts.poll_ms = 100000;
     wait_behind_b();
     now_ms += 5000;
     (void)neighbour(VERB_RENEW, "b");
@@ -286,7 +286,7 @@ static void an_observer_sees_renewals(void **state)
 static void a_renewal_that_was_never_seen_has_not_run_out(void **state)
 {
     (void)state;
-    options.store.judge = JUDGE_OBSERVED;
+    facts.judge = JUDGE_OBSERVED;
     wait_behind_b();
     now_ms += 8900;
     (void)neighbour(VERB_RENEW, "b");

@@ -29,7 +29,7 @@ static void an_errand_renews_by_token(void **state)
 static void an_errand_goes_blind_where_the_store_tests(void **state)
 {
     (void)state;
-    options.store.tests_grant = true;
+    facts.tests_grant = true;
     (void)neighbour(VERB_ACQUIRE, "b");
     use_verb(VERB_RENEW, token_in_store("b"));
     begin();
@@ -41,7 +41,7 @@ static void an_errand_goes_blind_where_the_store_tests(void **state)
     assert_ended(OUTCOME_OK, NULL);
     close_lease(NULL);
     open_lease(NULL);
-    options.store.tests_grant = true;
+    facts.tests_grant = true;
     (void)neighbour(VERB_ACQUIRE, "b");
     use_verb(VERB_RELEASE, token_in_store("b"));
     begin();
@@ -54,7 +54,7 @@ static void an_errand_goes_blind_where_the_store_tests(void **state)
 static void a_renewal_reads_where_the_store_only_tests(void **state)
 {
     (void)state;
-    options.store.tests_grant = options.store.renews_by_revision = true;
+    facts.tests_grant = facts.renews_by_revision = true;
     (void)neighbour(VERB_ACQUIRE, "b");
     use_verb(VERB_RENEW, token_in_store("b"));
     begin();
@@ -65,7 +65,7 @@ static void a_renewal_reads_where_the_store_only_tests(void **state)
     assert_ended(OUTCOME_OK, NULL);
     close_lease(NULL);
     open_lease(NULL);
-    options.store.tests_grant = options.store.renews_by_revision = true;
+    facts.tests_grant = facts.renews_by_revision = true;
     (void)neighbour(VERB_ACQUIRE, "b");
     use_verb(VERB_RELEASE, token_in_store("b"));
     begin();
@@ -75,7 +75,7 @@ static void a_renewal_reads_where_the_store_only_tests(void **state)
 static void an_errand_that_breaks_never_goes_blind(void **state)
 {
     (void)state;
-    options.store.tests_grant = true;
+    facts.tests_grant = true;
     (void)neighbour(VERB_ACQUIRE, "b");
     use_verb(VERB_BREAK, 0);
     begin();
@@ -238,7 +238,7 @@ static void a_break_that_is_repeated_spares_the_next_holder(void **state)
 static void an_observer_begins_anew_with_a_cooldown(void **state)
 {
     (void)state;
-    options.store.judge = JUDGE_OBSERVED;
+    facts.judge = JUDGE_OBSERVED;
     use_verb(VERB_QUERY, 0);
     begin();
     carry_out();
@@ -261,7 +261,7 @@ static void an_observer_begins_anew_with_a_cooldown(void **state)
 static void an_errand_wakes_whom_it_grants(void **state)
 {
     (void)state;
-    options.store.one_clock = true;
+    facts.one_clock = true;
     (void)neighbour(VERB_ACQUIRE, "b");
     (void)neighbour(VERB_ACQUIRE, "c");
     use_verb(VERB_RELEASE, token_in_store("b"));

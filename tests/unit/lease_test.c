@@ -149,7 +149,7 @@ static void it_renews_in_one_write_when_it_knows(void **state)
 static void it_renews_by_token_where_the_store_can(void **state)
 {
     (void)state;
-    options.store.tests_grant = true;
+    facts.tests_grant = true;
     hold();
     (void)neighbour(VERB_ACQUIRE, "b"); /* moves the revision, not the token */
     wake();
@@ -311,7 +311,7 @@ static void a_release_reads_when_it_does_not_know(void **state)
 static void a_release_goes_by_token_where_the_store_can(void **state)
 {
     (void)state;
-    options.store.tests_grant = true;
+    facts.tests_grant = true;
     hold();
     happens(EVENT_RELEASE);
     assert_line("held + let go -> releasing; delete if token stands 1024");
@@ -322,7 +322,7 @@ static void a_release_goes_by_token_where_the_store_can(void **state)
 static void a_release_by_token_finds_somebody_behind_it(void **state)
 {
     (void)state;
-    options.store.tests_grant = true;
+    facts.tests_grant = true;
     hold();
     (void)neighbour(VERB_ACQUIRE, "b");
     happens(EVENT_RELEASE);
@@ -336,7 +336,7 @@ static void a_release_by_token_finds_somebody_behind_it(void **state)
 static void a_cooldown_cannot_go_by_token(void **state)
 {
     (void)state;
-    options.store.tests_grant = true;
+    facts.tests_grant = true;
     options.cooldown_ms = 5000;
     hold();
     happens(EVENT_RELEASE);
@@ -441,7 +441,7 @@ static void a_second_let_go_changes_nothing(void **state)
 static void on_one_clock_the_release_granted_already(void **state)
 {
     (void)state;
-    options.store.one_clock = true;
+    facts.one_clock = true;
     (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     carry_out();
@@ -464,7 +464,7 @@ static void on_one_clock_a_release_wakes_one_more_than_it_grants(void **state)
     for (int last = 'i'; last <= 'k'; last++) {
         close_lease(NULL);
         open_lease(NULL);
-        options.store.one_clock = true;
+        facts.one_clock = true;
         hold();
         for (char who[] = "b"; who[0] <= last; who[0]++) {
             struct request reader = neighbours_request(VERB_ACQUIRE, who);

@@ -70,7 +70,7 @@ static void on_a_slow_store_the_last_try_takes_all_patience(void **state)
 {
     (void)state;
     options.wait_ms = 1000;
-    options.store.reply_timeout_ms = 6000;
+    facts.reply_timeout_ms = 6000;
     begin();
     now_ms += 900;
     reply(REPLY_TROUBLE);
@@ -181,7 +181,7 @@ static void retries_begin_anew(void **state)
         reply(REPLY_TROUBLE);
     }
     happens(EVENT_RELEASE);
-    int64_t reply_timeout_ms = options.store.reply_timeout_ms;
+    int64_t reply_timeout_ms = facts.reply_timeout_ms;
     assert_in_range(out.wake_at_ms - now_ms, reply_timeout_ms, reply_timeout_ms * 3 / 2);
 }
 

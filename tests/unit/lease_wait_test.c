@@ -35,7 +35,7 @@ static void an_offer_is_accepted_at_once(void **state)
 static void a_queued_waiter_wakes_the_holder(void **state)
 {
     (void)state;
-    options.store.wakes_with_record = true;
+    facts.wakes_with_record = true;
     (void)neighbour(VERB_ACQUIRE, "b");
     begin();
     carry_out();
@@ -47,7 +47,7 @@ static void a_queued_waiter_wakes_the_holder(void **state)
 static void a_long_line_is_not_told(void **state)
 {
     (void)state;
-    options.store.wakes_with_record = true;
+    facts.wakes_with_record = true;
     (void)neighbour(VERB_ACQUIRE, "b");
     for (int i = 0; i < 32; i++)
         (void)neighbour(VERB_ACQUIRE, (char[]){(char)('A' + i), '\0'});
@@ -62,7 +62,7 @@ static void several_holders_are_not_told(void **state)
     (void)state;
     struct request b = neighbours_request(VERB_ACQUIRE, "b"),
                    c = neighbours_request(VERB_ACQUIRE, "c");
-    options.store.wakes_with_record = true;
+    facts.wakes_with_record = true;
     b.mode = c.mode = MODE_SHARED;
     (void)neighbour_does(b);
     (void)neighbour_does(c);

@@ -11,6 +11,8 @@
 static struct record record;
 static struct observations observations;
 static struct lease lease;
+static const struct store_facts facts = {
+    .waiters_max = WAITERS_MAX, .reply_timeout_ms = 250, .offer_grace_ms = 1000, .poll_ms = 60000};
 static const struct lease_options options = {.request = {.verb = VERB_ACQUIRE,
                                                          .key = "k",
                                                          .holder = "h",
@@ -18,9 +20,8 @@ static const struct lease_options options = {.request = {.verb = VERB_ACQUIRE,
                                                          .session = 9,
                                                          .ttl_ms = 1000,
                                                          .waits = true},
-                                             .store = {.reply_timeout_ms = 250},
-                                             .timeout_ms = 10000,
-                                             .poll_ms = 60000};
+                                             .facts = &facts,
+                                             .timeout_ms = 10000};
 
 static int begin(void **state)
 {
@@ -63,7 +64,7 @@ static void a_time_that_is_not_told_is_not_waited_for(void **state)
 {
     (void)state;
     assert_int_equal(look_at(TIME_UNKNOWN), 100 + 2000);
-    struct view view = {.at = {.revision = 3, .time_ms = TIME_UNKNOWN}};
+    struct view view = {.at = {.revision = 3, .time_ms = TIME_UNKNOWN}, .facts = &facts};
     record.grants[0].observed_ms = 1999;
     assert_false(grant_ended(&record.grants[0], &view));
     record.grants[0].observed_ms = 2000;

@@ -179,7 +179,8 @@ static void an_older_watermark_stays_readable(void **state)
                                     .ttl_ms = 1000,
                                     .value = "42",
                                     .expected = "41"};
-    const struct view view = {.at = {.revision = 7, .time_ms = 9}};
+    static const struct store_facts facts = {.judge = JUDGE_STORE_TIME};
+    const struct view view = {.at = {.revision = 7, .time_ms = 9}, .facts = &facts};
     assert_int_equal(decode(old), DECODE_OK);
     assert_string_equal(record.watermark.request, "");
     assert_int_equal(record_encode(&record, again, sizeof again), strlen(old));

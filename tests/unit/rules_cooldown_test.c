@@ -68,7 +68,7 @@ static void nobody_is_named_in_a_cooldown(void **state)
 static void a_cooldown_is_observed_where_there_is_no_clock(void **state)
 {
     (void)state;
-    view.judge = JUDGE_OBSERVED;
+    facts.judge = JUDGE_OBSERVED;
     (void)ask("a");
     (void)act(releasing_with_cooldown("a", 5000));
     seen_for(4999);
@@ -121,7 +121,7 @@ static void a_second_cooldown_makes_the_first_longer(void **state)
 static void without_a_clock_the_longer_cooldown_stays(void **state)
 {
     (void)state;
-    view.judge = JUDGE_OBSERVED;
+    facts.judge = JUDGE_OBSERVED;
     (void)act(asking_slot("a", 2));
     (void)act(asking_slot("b", 2));
     (void)act(releasing_with_cooldown("a", 5000));

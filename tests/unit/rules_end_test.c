@@ -346,7 +346,7 @@ static void a_held_key_shows_holder_token_and_rest(void **state)
     pass(1000);
     (void)act(doing(VERB_RENEW, "a"));
     pass(2000);
-    view.margin_ms = 50;
+    facts.margin_ms = 50;
     assert_look(KEY_HELD, "a", 1000000, TTL_MS - 2000);
     assert_int_equal(record_key_info(&record, &view).takeover_in_ms, TTL_MS - 2000 + 50);
     pass(TTL_MS - 2000 + 20); /* the lease is over, but no client may take it yet */
@@ -419,9 +419,9 @@ static void without_a_clock_no_end_is_shown(void **state)
 {
     (void)state;
     (void)ask("a");
-    view.judge = JUDGE_SESSION;
+    facts.judge = JUDGE_SESSION;
     assert_look(KEY_HELD, "a", 1000000, -1);
-    view.judge = JUDGE_OBSERVED;
+    facts.judge = JUDGE_OBSERVED;
     assert_look(KEY_HELD, "a", 1000000, -1);
 }
 

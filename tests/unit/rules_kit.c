@@ -8,6 +8,7 @@
 
 struct record record;
 struct view view;
+struct store_facts facts;
 
 static struct record before;
 static uint64_t revision, top_token;
@@ -17,7 +18,9 @@ int fresh(void **state)
     (void)state;
     memset(&record, 0xa5, sizeof record);
     record_init(&record, "k");
-    view = (struct view){.judge = JUDGE_STORE_TIME, .at = {.time_ms = 1000000}};
+    facts = (struct store_facts){
+        .judge = JUDGE_STORE_TIME, .waiters_max = WAITERS_MAX, .offer_grace_ms = OFFER_GRACE_MS};
+    view = (struct view){.facts = &facts, .at = {.time_ms = 1000000}};
     revision = 40;
     top_token = 0;
     return 0;

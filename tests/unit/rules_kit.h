@@ -14,10 +14,12 @@
 
 #include <cmocka.h>
 
-#define TTL_MS ((int64_t)10000)
+#define TTL_MS         ((int64_t)10000)
+#define OFFER_GRACE_MS ((int64_t)1000)
 
 extern struct record record; /* the current record */
 extern struct view view;     /* observations of the next requester */
+extern struct store_facts facts;
 
 /* As a set-up: an absent record of the key "k", in a store with a clock. */
 int fresh(void **state);

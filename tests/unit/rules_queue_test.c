@@ -306,7 +306,7 @@ static void an_offer_lapses_later_by_the_clocks_error(void **state)
     (void)state;
     queue_up("BC");
     (void)release("a");
-    view.margin_ms = 2000;
+    facts.margin_ms = 2000;
     view.at.time_ms += OFFER_GRACE_MS + 1999;
     assert_kind(ask("C"), VERDICT_WAITING, /* write= */ false);
     view.at.time_ms += 1;
@@ -318,7 +318,7 @@ static void an_offer_lapses_by_observation(void **state)
     (void)state;
     queue_up("BC");
     (void)release("a");
-    view.judge = JUDGE_SESSION;
+    facts.judge = JUDGE_SESSION;
     view.at.time_ms = TIME_UNKNOWN;
     view.offer_revision = waiter_of("B")->offer.revision;
     view.offer_observed_ms = OFFER_GRACE_MS - 1;
@@ -333,7 +333,7 @@ static void a_younger_offer_was_not_observed(void **state)
     (void)state;
     queue_up("BC");
     (void)release("a");
-    view.judge = JUDGE_OBSERVED;
+    facts.judge = JUDGE_OBSERVED;
     view.offer_revision = waiter_of("B")->offer.revision - 1;
     view.offer_observed_ms = 10 * OFFER_GRACE_MS;
     assert_kind(ask("C"), VERDICT_WAITING, /* write= */ false);
@@ -403,7 +403,7 @@ static void on_one_clock_a_release_grants(void **state)
 {
     (void)state;
     queue_up("BC");
-    view.one_clock = true;
+    facts.one_clock = true;
     pass(3000);
     struct verdict verdict = release("a");
     assert_int_equal(verdict.offered, 1);
@@ -417,7 +417,7 @@ static void on_one_clock_the_granted_only_looks(void **state)
 {
     (void)state;
     queue_up("BC");
-    view.one_clock = true;
+    facts.one_clock = true;
     (void)release("a");
     int64_t granted_ms = view.at.time_ms;
     pass(500);
@@ -432,7 +432,7 @@ static void on_one_clock_an_old_grant_is_renewed(void **state)
 {
     (void)state;
     queue_up("BC");
-    view.one_clock = true;
+    facts.one_clock = true;
     (void)release("a");
     uint64_t token = token_of_holder("B");
     pass(TTL_MS / 3);
@@ -448,7 +448,7 @@ static void on_one_clock_meta_is_written_by_its_owner(void **state)
     struct meta none = {0}, meta = {0};
     assert_true(meta_add(&meta, "pid", "17"));
     queue_up("BC");
-    view.one_clock = true;
+    facts.one_clock = true;
     (void)release("a");
     struct request request = asking("B");
     request.meta = &none;
@@ -466,7 +466,7 @@ static void grants_of_one_write_are_a_step_apart(void **state)
 {
     (void)state;
     queue_up("bcdefghijkl");
-    view.one_clock = true;
+    facts.one_clock = true;
     assert_int_equal(release("a").offered, OFFERS_MAX);
     assert_standing("b+c+d+e+f+g+h+i | j k l");
     for (size_t i = 0; i < OFFERS_MAX; i++) {
@@ -482,7 +482,7 @@ static void an_entrant_comes_before_those_behind_it(void **state)
 {
     (void)state;
     queue_up("bcd");
-    view.one_clock = true;
+    facts.one_clock = true;
     pass(TTL_MS);
     struct verdict verdict = act(asking_shared("b"));
     assert_granted(verdict);
@@ -498,7 +498,7 @@ static void an_admitting_request_may_enter_too(void **state)
 {
     (void)state;
     queue_up("bc");
-    view.one_clock = true;
+    facts.one_clock = true;
     pass(TTL_MS);
     struct verdict verdict = act(asking_shared("c"));
     assert_granted(verdict);
@@ -510,7 +510,7 @@ static void a_later_write_counts_n_anew(void **state)
 {
     (void)state;
     queue_up("bc");
-    view.one_clock = true;
+    facts.one_clock = true;
     (void)release("a");
     assert_granted(act(asking_shared("d")));
     assert_int_equal(grant_of("c")->n, GRANT_STEP);

@@ -36,7 +36,7 @@ static void by_store_time_the_margin_is_added(void **state)
 {
     (void)state;
     (void)ask("a");
-    view.margin_ms = 2000;
+    facts.margin_ms = 2000;
     pass(TTL_MS + 1999);
     assert_kind(try_once("b"), VERDICT_BUSY, /* write= */ false);
     pass(1);
@@ -78,8 +78,8 @@ static void a_renewal_counts_from_itself(void **state)
 static void by_observation_a_lease_ends_unchanged_for_its_length(void **state)
 {
     (void)state;
-    view.judge = JUDGE_OBSERVED;
-    view.margin_ms = 100;
+    facts.judge = JUDGE_OBSERVED;
+    facts.margin_ms = 100;
     (void)ask("a");
     view.at.time_ms += 1000 * TTL_MS;
     seen_for(TTL_MS + 99);
@@ -91,7 +91,7 @@ static void by_observation_a_lease_ends_unchanged_for_its_length(void **state)
 static void by_session_only_the_store_ends_a_lease(void **state)
 {
     (void)state;
-    view.judge = JUDGE_SESSION;
+    facts.judge = JUDGE_SESSION;
     (void)ask("a");
     pass(1000 * TTL_MS);
     assert_kind(try_once("b"), VERDICT_BUSY, /* write= */ false);
@@ -177,7 +177,7 @@ static void a_death_that_the_store_saw_starts_the_delay_now(void **state)
 static void without_a_clock_the_delay_starts_now(void **state)
 {
     (void)state;
-    view.judge = JUDGE_SESSION;
+    facts.judge = JUDGE_SESSION;
     (void)act(asking_with_delay("a", 3000));
     grant_of("a")->over = true;
     assert_kind(try_once("b"), VERDICT_BUSY, /* write= */ true);
@@ -318,7 +318,7 @@ static void two_delays_meet_within_the_clocks_error(void **state)
         fresh(NULL);
         (void)act(asking_with_delay("a", 500));
         (void)act(asking_with_delay("b", longer_ms));
-        view.margin_ms = 2000;
+        facts.margin_ms = 2000;
         pass(TTL_MS + 2000);
         assert_kind(try_once("c"), VERDICT_BUSY, /* write= */ true);
         assert_standing("- | - delayed");

@@ -123,7 +123,7 @@ void drop_kept(struct process *process)
 
 static struct store_facts facts_of_memory(bool far)
 {
-    struct store_facts facts = store_facts_of(&memory_driver);
+    struct store_facts facts = store_facts_at(&memory_driver, "memory:");
     facts.one_clock = facts.one_clock && !far;
     return facts;
 }
@@ -204,8 +204,7 @@ struct lease_options options_for(const char *key, bool waits)
                                               .waits = waits},
                                   .wait_ms = waits ? WAIT_WITHOUT_LIMIT : 0,
                                   .timeout_ms = 10000,
-                                  .kill_grace_ms = 5000,
-                                  .poll_ms = 5000};
+                                  .kill_grace_ms = 5000};
 }
 
 struct lease_options operation_options(enum verb verb, const char *key, uint64_t token)

@@ -382,18 +382,18 @@ static void capabilities_become_facts(void **state)
 {
     (void)state;
     struct store_driver driver = {.capabilities = 0};
-    struct store_facts facts = store_facts_of(&driver);
+    struct store_facts facts = store_facts_at(&driver, "");
     assert_int_equal(facts.judge, JUDGE_OBSERVED);
     assert_false(facts.one_clock || facts.tests_grant || facts.wakes_with_record);
     assert_int_equal(facts.margin_ms, 0);
     driver.capabilities = STORE_SESSIONS | STORE_TESTS_GRANT;
-    facts = store_facts_of(&driver);
+    facts = store_facts_at(&driver, "");
     assert_int_equal(facts.judge, JUDGE_SESSION);
     assert_true(facts.tests_grant && facts.renews_by_revision && !facts.one_clock);
     driver.capabilities |= STORE_RENEWS_GRANT;
-    assert_false(store_facts_of(&driver).renews_by_revision);
+    assert_false(store_facts_at(&driver, "").renews_by_revision);
     driver.capabilities = STORE_SESSIONS | STORE_TIME | STORE_ONE_CLOCK | STORE_TELLS;
-    facts = store_facts_of(&driver);
+    facts = store_facts_at(&driver, "");
     assert_int_equal(facts.judge, JUDGE_STORE_TIME);
     assert_true(facts.one_clock && !facts.tests_grant && facts.wakes_with_record);
 }

@@ -341,6 +341,9 @@ void view_to_open_json(const struct context *context, const struct lh_view *view
 const char *view_state_name(const struct lh_view *view);
 /* Prints a line and replaces its control characters, since it may contain foreign data. */
 void output_line(struct text *line, FILE *to);
+/* Adds the duration between the two texts; nothing if it is negative, which means unknown. */
+void output_add_duration(struct text *out, const char *before, int64_t length_ms,
+                         const char *after);
 void view_to_line(const struct lh_view *view, struct text *out);
 /* The same for a terminal: a line that is wider than `columns` has its key shortened in the middle.
  */

@@ -355,8 +355,7 @@ void view_to_json(const struct context *context, const struct lh_view *view, con
     json_end(out);
 }
 
-static void output_add_duration(struct text *out, const char *before, int64_t length_ms,
-                                const char *after)
+void output_add_duration(struct text *out, const char *before, int64_t length_ms, const char *after)
 {
     char buffer[DURATION_SHOWN];
     if (length_ms < 0)

@@ -6,7 +6,6 @@
 #include "face/cli/columns.h"
 #include "face/cli/why.h"
 
-#include "wire/duration.h"
 #include "wire/json_text.h"
 
 #include <stdio.h>
@@ -47,17 +46,6 @@ static void put_field(const char *label, struct text *value)
     put_words(label, LABEL, value->bytes);
 }
 
-static void why_add_duration(struct text *out, const char *before, int64_t length_ms,
-                             const char *after)
-{
-    char buffer[DURATION_SHOWN];
-    if (length_ms < 0)
-        return;
-    text_add(out, before);
-    text_add(out, duration_show(length_ms, buffer));
-    text_add(out, after);
-}
-
 static void add_time(struct text *out, int64_t ago_ms)
 {
     char when[32];
@@ -67,7 +55,7 @@ static void add_time(struct text *out, int64_t ago_ms)
     }
     text_add_bytes(out, when, strcspn(when, "."));
     text_add(out, "Z");
-    why_add_duration(out, ", ", ago_ms, " ago");
+    output_add_duration(out, ", ", ago_ms, " ago");
 }
 
 /* ---- the holder ---- */
@@ -107,11 +95,11 @@ static void put_foreign_end(const struct lh_holder *holder)
     struct text text;
     text_init(&text, line, sizeof line);
     if (holder->ends_in_ms < 0)
-        why_add_duration(&text, "unknown; after ", holder->ttl_ms, " without a renewal");
+        output_add_duration(&text, "unknown; after ", holder->ttl_ms, " without a renewal");
     else if (holder->ttl_ms >= WHY_FOREIGN_END)
-        why_add_duration(&text, "in ", WHY_FOREIGN_END, " or later, or never");
+        output_add_duration(&text, "in ", WHY_FOREIGN_END, " or later, or never");
     else
-        why_add_duration(&text, "in ", holder->ends_in_ms, ", unless the program extends it");
+        output_add_duration(&text, "in ", holder->ends_in_ms, ", unless the program extends it");
     put_field("ends", &text);
 }
 
@@ -138,9 +126,9 @@ static void put_end(const struct lh_view *view, const struct why_holder *found)
     else if (holder->ends_in_ms == 0)
         text_add(&text, "the lease has ended");
     else
-        why_add_duration(&text, "in ", holder->ends_in_ms, "");
+        output_add_duration(&text, "in ", holder->ends_in_ms, "");
     if (holder->takeover_in_ms > holder->ends_in_ms)
-        why_add_duration(&text, "; free for others in ", holder->takeover_in_ms, "");
+        output_add_duration(&text, "; free for others in ", holder->takeover_in_ms, "");
     if (holder->broken) {
         text_add(&text, " at the latest: an operator asked the holder to stop");
         if (view->reason != NULL && view->reason[0] != '\0') {
@@ -150,8 +138,8 @@ static void put_end(const struct lh_view *view, const struct why_holder *found)
     } else if (holder->ends_in_ms > 0) {
         text_add(&text, explain_renewal(found));
     }
-    why_add_duration(&text, " (TTL ", holder->ttl_ms, "");
-    why_add_duration(&text, ", renewed ", holder->renewed_ago_ms, " ago");
+    output_add_duration(&text, " (TTL ", holder->ttl_ms, "");
+    output_add_duration(&text, ", renewed ", holder->renewed_ago_ms, " ago");
     text_add(&text, holder->ttl_ms >= 0 ? ")" : "");
     put_field("ends", &text);
 }
@@ -238,7 +226,7 @@ static void put_waiters(const struct lh_view *view)
             text_add(&text, ", priority ");
             text_add_i64(&text, waiter.priority);
         }
-        why_add_duration(&text, ", for ", waiter.since_ms, "");
+        output_add_duration(&text, ", for ", waiter.since_ms, "");
         text_add(&text, waiter.offered ? ", whose turn it is" : "");
         put_field(index == 0 ? "waiting" : "", &text);
     }

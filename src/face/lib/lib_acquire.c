@@ -48,7 +48,7 @@ static void lease_fill_options(struct lh_lease *lease, const struct lh_acquire_o
                                               : MODE_EXCLUSIVE,
                     .limit = options->limit,
                     .priority = options->priority,
-                    .ttl_ms = options->ttl_ms != 0 ? options->ttl_ms : DEFAULT_TTL_MS,
+                    .ttl_ms = options->ttl_ms != 0 ? options->ttl_ms : lease->client->facts.ttl_ms,
                     .lock_delay_ms = options->lock_delay_ms,
                     .cooldown_ms = options->cooldown_ms,
                     .bound = !options->unbound,
@@ -56,8 +56,7 @@ static void lease_fill_options(struct lh_lease *lease, const struct lh_acquire_o
         .wait_ms = options->wait_ms < WAIT_MAX_MS ? options->wait_ms : WAIT_MAX_MS,
         .cooldown_ms = options->cooldown_ms,
         .timeout_ms = lease->client->timeout_ms,
-        .kill_grace_ms = KILL_GRACE_MS,
-        .poll_ms = POLL_MS};
+        .kill_grace_ms = KILL_GRACE_MS};
 }
 
 /* NULL, or the error. */
@@ -96,7 +95,7 @@ __attribute__((noinline)) static void report_usage(struct lh_report *report, con
 
 bool client_admits_ttl(const struct lh_client *client, int64_t ttl_ms, struct lh_report *report)
 {
-    int64_t least_ms = client->driver->ttl_least_ms;
+    int64_t least_ms = client->facts.ttl_least_ms;
     if (ttl_ms >= least_ms)
         return true;
     char message[LH_TEXT_SIZE];

@@ -91,13 +91,14 @@ int64_t fast_lease_remaining_ms(const struct lh_lease *lease)
 /* ---- acquire and release, in the caller's thread ---- */
 
 /* A hold is exclusive and bound, and has no other options than the TTL and on_lost. */
-static bool can_use_fast_path(const struct lh_acquire_options *options)
+static bool can_use_fast_path(const struct lh_client *client,
+                              const struct lh_acquire_options *options)
 {
     return options->size == sizeof *options && options->cooldown_ms == 0 &&
            options->lock_delay_ms == 0 && options->priority == 0 && options->limit == 0 &&
            !options->shared && !options->unbound && options->holder == NULL &&
            options->request_id == NULL && options->meta_count == 0 && options->ttl_ms >= 0 &&
-           (options->ttl_ms == 0 || options->ttl_ms >= memory_driver.ttl_least_ms) &&
+           (options->ttl_ms == 0 || options->ttl_ms >= client->facts.ttl_least_ms) &&
            options->ttl_ms <= TTL_MAX_MS && options->wait_ms >= LH_WAIT_FOREVER;
 }
 
@@ -146,8 +147,8 @@ bool fast_lease_acquire(struct lh_client *client, const char *key,
 {
     size_t length = strnlen(key, KEY_MAX + 1);
     struct fast_path_hold holder;
-    if ((options != NULL && !can_use_fast_path(options)) || length == 0 || length > KEY_MAX ||
-        !text_is_clean(key, length))
+    if ((options != NULL && !can_use_fast_path(client, options)) || length == 0 ||
+        length > KEY_MAX || !text_is_clean(key, length))
         return false;
     struct fast_lease *fast = malloc(sizeof *fast + length + 1);
     if (fast == NULL)
@@ -156,7 +157,7 @@ bool fast_lease_acquire(struct lh_client *client, const char *key,
     fast->magic = FAST_LEASE_MAGIC;
     fast->client = client;
     atomic_init(&fast->promoted, NULL);
-    fast->ttl_ms = options != NULL && options->ttl_ms > 0 ? options->ttl_ms : DEFAULT_TTL_MS;
+    fast->ttl_ms = options != NULL && options->ttl_ms > 0 ? options->ttl_ms : client->facts.ttl_ms;
     fast->on_lost = options != NULL ? options->on_lost : NULL;
     fast->user = options != NULL ? options->user : NULL;
     fast->hold.since_ms = host_boot_ms();

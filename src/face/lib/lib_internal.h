@@ -28,10 +28,8 @@ enum {
     URL_SHOWN = 128,
 };
 
-#define DEFAULT_TTL_MS   ((int64_t)30000)
 #define STORE_TIMEOUT_MS ((int64_t)10000)
 #define KILL_GRACE_MS    ((int64_t)5000)
-#define POLL_MS          ((int64_t)5000)
 #define WAIT_MAX_MS      (INT64_MAX / 2) /* now + wait cannot overflow */
 
 #define CLOSING_TEXT "busy: the client is being closed"

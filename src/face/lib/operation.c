@@ -168,12 +168,11 @@ static const char *operation_fill_options(const struct lh_client *client,
     *out = (struct lease_options){.request = *request,
                                   .cooldown_ms = request->cooldown_ms,
                                   .timeout_ms = client->timeout_ms,
-                                  .kill_grace_ms = KILL_GRACE_MS,
-                                  .poll_ms = POLL_MS};
+                                  .kill_grace_ms = KILL_GRACE_MS};
     out->request.holder = client->holder;
     out->request.session = 1; /* valid; the executor sets its own */
     if (request->ttl_ms == 0 && request->verb != VERB_RENEW)
-        out->request.ttl_ms = DEFAULT_TTL_MS;
+        out->request.ttl_ms = client->facts.ttl_ms;
     bool made = request->request == NULL;
     if (made)
         out->request.request = "-"; /* valid; the executor makes one */

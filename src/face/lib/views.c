@@ -17,10 +17,7 @@ _Static_assert((int)LH_RECORD_SIZE > (int)RECORD_MAX, "every record fits");
 
 struct view view_of(const struct lh_client *client, const struct stamp *at)
 {
-    return (struct view){.at = *at,
-                         .judge = client->facts.judge,
-                         .one_clock = client->facts.one_clock,
-                         .margin_ms = client->facts.margin_ms};
+    return (struct view){.at = *at, .facts = &client->facts};
 }
 
 /* The pairs point into the record. */

@@ -492,7 +492,7 @@ const struct store_driver file_driver = {
                     STORE_TOKENS_RESTART,
     .state_size = sizeof(struct file),
     .descriptors = 6,
-    .ttl_least_ms = 100,
+    .facts = {STORE_USUAL_FACTS, .answer_ms = 10, .ttl_least_ms = 100},
     .open = file_open,
     .close = file_close,
     .submit = file_submit,

@@ -109,10 +109,11 @@ static int k8s_fd(void *state)
     return poller_fd(k8s->kube.poller);
 }
 
-static int64_t k8s_margin_ms(const char *url)
+static void k8s_facts_at(const char *url, struct store_facts *facts)
 {
     struct k8s_url parsed;
-    return k8s_url_parse(url, &parsed, NULL) ? MARGIN_MS + parsed.skew_ms : MARGIN_MS;
+    if (k8s_url_parse(url, &parsed, NULL))
+        facts->margin_ms += parsed.skew_ms;
 }
 
 static bool k8s_lease_name(const char *url, const char *key, struct text *out, struct text *why)
@@ -135,13 +136,13 @@ const struct store_driver k8s_driver = {
                     STORE_TOKENS_RESTART | STORE_TOKENS_FAILOVER,
     .state_size = sizeof(struct k8s),
     .descriptors = 5,
-    .ttl_least_ms = 1000,
+    .facts = {STORE_USUAL_FACTS, .answer_ms = 200, .ttl_least_ms = 1000, .margin_ms = MARGIN_MS},
+    .facts_at = k8s_facts_at,
     .open = k8s_open,
     .close = k8s_close,
     .submit = k8s_request_add,
     .step = k8s_step,
     .fd = k8s_fd,
-    .margin_ms = k8s_margin_ms,
     .name = k8s_lease_name,
     .event = k8s_event_send,
     .diagnose = k8s_diagnose,
