@@ -148,6 +148,7 @@ static bool is_good(const struct http_request *request)
 }
 
 /* libcurl keeps the headers; their number is limited here. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's */
 size_t http_on_header(char *bytes, size_t size, size_t count, void *owner)
 {
     struct http_request *request = owner;

@@ -31,8 +31,8 @@ struct json_api {
     struct list requests;     /* in order of their start */
     struct poller_timer wake; /* for those that are not sent yet */
     int64_t paused_until_ms;
-    bool permitted; /* a call with `forbidden_later` has succeeded */
-    char why[JSON_WHY];
+    bool permitted;     /* a call with `forbidden_later` has succeeded */
+    char why[JSON_WHY]; /* of the last json_request_try() */
 };
 
 static void json_request_on_done(void *owner, const struct http_response *response);
@@ -154,7 +154,9 @@ static void json_api_on_wake(void *owner)
         node = node->next;
         if (error == NULL)
             continue;
-        struct json_reply reply = {.now_ms = TIME_UNKNOWN, .why = error};
+        char why[JSON_WHY]; /* a callback may start requests, which overwrite the error */
+        (void)snprintf(why, sizeof why, "%s", error);
+        struct json_reply reply = {.now_ms = TIME_UNKNOWN, .why = why};
         json_request_finish(request, &reply);
         node = api->requests.first;
     }
@@ -163,17 +165,17 @@ static void json_api_on_wake(void *owner)
 /* ---- replies ---- */
 
 /* What is wrong, in the words of the API if it has any. */
-static const char *json_api_explain(struct json_api *api, const struct http_response *response,
-                                    const json_t *json)
+static void json_api_explain(const struct json_api *api, const struct http_response *response,
+                             const json_t *json, char out[JSON_WHY])
 {
     int status = response->status;
     const char *message = json_string_value(json_object_get(json, "message"));
     struct text why;
-    text_init(&why, api->why, sizeof api->why);
+    text_init(&why, out, JSON_WHY);
     if (status == 0)
         text_add(&why, response->why);
     if (status == 0 || (status >= 200 && status < 300) || status == 304)
-        return api->why;
+        return;
     text_add(&why, api->options.name);
     text_add(&why, " answers ");
     text_add_i64(&why, status);
@@ -186,7 +188,6 @@ static const char *json_api_explain(struct json_api *api, const struct http_resp
         text_add(&why, json != NULL ? "it gives no reason"
                                     : "the body is not JSON; check whether a proxy is in between");
     text_clean(why.bytes, why.length);
-    return api->why;
 }
 
 /* Parses `299 - "text"`. Its bytes are untrusted. */
@@ -243,6 +244,7 @@ static void json_request_on_done(void *owner, const struct http_response *respon
     struct json_request *request = owner;
     struct json_api *api = request->api;
     const char *warning;
+    char why[JSON_WHY];
     request->http = NULL;
     for (size_t i = 0;
          api->options.warning != NULL && (warning = http_header(response, "Warning", i)) != NULL;
@@ -260,7 +262,8 @@ static void json_request_on_done(void *owner, const struct http_response *respon
                                .response = response};
     json_t *json = json_parse(response->body, response->body_length, &reply.size);
     reply.json = json;
-    reply.why = json_api_explain(api, response, json);
+    reply.why = why;
+    json_api_explain(api, response, json, why);
     json_request_finish(request, &reply);
     json_decref(json);
 }

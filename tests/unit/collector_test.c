@@ -16,9 +16,6 @@
 #include <cmocka.h>
 
 #define FREE "{\"leasehold\":1,\"key\":\"k\"}"
-#define HELD                                                                          \
-    "{\"leasehold\":1,\"key\":\"k\",\"grants\":[{\"holder\":\"h\",\"request\":\"r\"," \
-    "\"session\":\"1\",\"mode\":\"exclusive\",\"granted\":\"this\",\"ttl_ms\":100000000}]}"
 #define DONE                                                                             \
     "{\"leasehold\":2,\"key\":\"once:a\",\"cooling\":{\"since\":\"this\",\"length_ms\":" \
     "1000},\"once\":{\"payload\":\"\",\"request\":\"r\",\"watermark\":\"watermark:w\","  \
@@ -29,6 +26,9 @@
 
 enum { PAGE = 2, MANY = 6 };
 
+static const char held[] =
+    "{\"leasehold\":1,\"key\":\"k\",\"grants\":[{\"holder\":\"h\",\"request\":\"r\","
+    "\"session\":\"1\",\"mode\":\"exclusive\",\"granted\":\"this\",\"ttl_ms\":100000000}]}";
 static struct collector collector;
 static struct record scratch;
 static const char *records[MANY]; /* NULL: not ours */
@@ -122,7 +122,7 @@ static struct collection run(unsigned rate)
 
 static void it_removes_what_is_not_in_use(void **state)
 {
-    static const char *const all[] = {FREE, HELD, NULL, FREE, FREE};
+    static const char *const all[] = {FREE, held, NULL, FREE, FREE};
     (void)state;
     memcpy(records, all, sizeof all);
     count = 5;

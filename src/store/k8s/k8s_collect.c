@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists and removes Leases for the collector. A deletion names the uid and the revision that were
- * judged. Must not touch a Lease that is not ours by label, name and record.
+ * Lists and removes Leases for the collector, and for `leasehold collect`, which blocks. A deletion
+ * names the uid and the revision that were judged. Must not touch a Lease that is not ours by
+ * label, name and record.
  */
 #include "base/hash.h"
 #include "process/host.h"
 #include "store/k8s/k8s_internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void k8s_collect_send(struct k8s *k8s, const char *method, const char *path, json_t *body,
@@ -173,4 +175,51 @@ void k8s_collect_done(struct k8s *k8s)
     json_request_cancel(&k8s->collect.request);
     json_decref(k8s->collect.page);
     json_pages_done(&k8s->collect.pages);
+}
+
+/* ---- for operators ---- */
+
+static int64_t no_time(void *owner)
+{
+    (void)owner;
+    return 0;
+}
+
+struct k8s *k8s_admin_open(const char *url, int64_t timeout_ms, struct text *why)
+{
+    struct k8s *k8s = calloc(1, sizeof *k8s);
+    struct store_callbacks callbacks = {.clock = {.now_ms = no_time},
+                                        .session = (uint64_t)host_boot_ms(),
+                                        .timeout_ms = timeout_ms};
+    if (k8s == NULL)
+        text_add(why, "out of memory");
+    else if (k8s_driver.open(k8s, url, &callbacks, why))
+        return k8s;
+    free(k8s);
+    return NULL;
+}
+
+void k8s_admin_close(struct k8s *k8s)
+{
+    k8s_driver.close(k8s);
+    free(k8s);
+}
+
+/* Leases first, then the objects of a kind. */
+bool k8s_collect(const char *url, const struct collect_options *options, struct collection *out,
+                 struct text *why)
+{
+    struct k8s *k8s = k8s_admin_open(url, options->timeout_ms, why);
+    if (k8s == NULL)
+        return false;
+    collector_run(&k8s->collector, options->rate, out);
+    if (options->kind != NULL && out->why[0] == '\0') {
+        unsigned left = out->left, removed = out->removed, taken = out->taken;
+        options->collect_objects(&k8s->kube, options, out);
+        out->left += left;
+        out->removed += removed;
+        out->taken += taken;
+    }
+    k8s_admin_close(k8s);
+    return true;
 }

@@ -150,43 +150,40 @@ static bool k8s_check_server(const struct diagnosis *diagnosis, struct k8s *k8s)
 
 enum permission { PERMITTED, FORBIDDEN, PERMISSION_UNKNOWN };
 
+/* `reply` has the reason if it is unknown. */
 static enum permission k8s_check_access(struct k8s *k8s, const char *group, const char *resource,
-                                        const char *verb, char *why, size_t size)
+                                        const char *verb, struct json_result *reply)
 {
-    struct json_result reply;
     json_t *body =
         json_pack("{s:s, s:s, s:{s:{s:s, s:s, s:s, s:s}}}", "apiVersion", "authorization.k8s.io/v1",
                   "kind", "SelfSubjectAccessReview", "spec", "resourceAttributes", "namespace",
                   k8s->kube.config.namespace, "group", group, "resource", resource, "verb", verb);
     kube_call(&k8s->kube, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body,
-              &reply);
-    const json_t *allowed = json_object_get(json_object_get(reply.json, "status"), "allowed");
-    enum permission permission = reply.status != 201     ? PERMISSION_UNKNOWN
-                                 : json_is_true(allowed) ? PERMITTED
-                                                         : FORBIDDEN;
-    (void)snprintf(why, size, "%s", reply.why);
-    json_result_done(&reply);
-    return permission;
+              reply);
+    bool allowed = json_is_true(json_object_get(json_object_get(reply->json, "status"), "allowed"));
+    json_result_done(reply);
+    return reply->status != 201 ? PERMISSION_UNKNOWN : allowed ? PERMITTED : FORBIDDEN;
 }
 
 /* One finding for all verbs. True when all are permitted. */
 static bool k8s_check_verbs(const struct diagnosis *diagnosis, struct k8s *k8s, const char *group,
                             const char *resource, const char *const *verbs, const char *remedy)
 {
-    char message[TEXT_SIZE], all[TEXT_SIZE], why[512] = "";
+    char message[TEXT_SIZE], all[TEXT_SIZE];
+    struct json_result reply = {0};
     struct text missing, asked;
     enum permission permission = PERMITTED;
     text_init(&missing, message, sizeof message);
     text_init(&asked, all, sizeof all);
     for (size_t i = 0; verbs[i] != NULL && permission != PERMISSION_UNKNOWN; i++) {
-        permission = k8s_check_access(k8s, group, resource, verbs[i], why, sizeof why);
+        permission = k8s_check_access(k8s, group, resource, verbs[i], &reply);
         TEXT_JOIN(&asked, i > 0 ? ", " : "", verbs[i]);
         if (permission == FORBIDDEN)
             TEXT_JOIN(&missing, missing.length > 0 ? ", " : "", verbs[i]);
     }
     if (permission == PERMISSION_UNKNOWN)
         diagnosis_report(diagnosis, FINDING_WARNING, "rights", NULL,
-                         "what we may do with %s cannot be asked: %s", resource, why);
+                         "what we may do with %s cannot be asked: %s", resource, reply.why);
     else if (missing.length > 0)
         diagnosis_report(diagnosis, FINDING_PROBLEM, "rights", remedy, "we may not %s %s in %s",
                          message, resource, k8s->kube.config.namespace);
@@ -195,21 +192,18 @@ static bool k8s_check_verbs(const struct diagnosis *diagnosis, struct k8s *k8s, 
     return permission != PERMISSION_UNKNOWN && missing.length == 0;
 }
 
-static void k8s_check_objects(const struct diagnosis *diagnosis, struct k8s *k8s, const char *kind)
+/* More than `many` are worth a warning. */
+static void k8s_report_leftovers(const struct diagnosis *diagnosis, const char *what, unsigned many,
+                                 const struct collection *found, const char *remedy)
 {
-    struct collect_options options = {.kind = kind};
-    struct collection found;
-    diagnosis->collect_objects(&k8s->kube, &options, &found);
-    if (found.why[0] != '\0')
+    bool named = found->names[0] != '\0', warns = found->left > many;
+    if (found->why[0] != '\0')
         diagnosis_report(diagnosis, FINDING_WARNING, "leftovers", NULL,
-                         "%s that were left behind cannot be counted: %s", kind, found.why);
-    else if (found.left > 0)
-        diagnosis_report(
-            diagnosis, FINDING_WARNING, "leftovers",
-            "remove them with leasehold collect --kind, or let dist/kubernetes/collector",
-            "%s no longer needed: %u (%s)", kind, found.left, found.names);
+                         "%s that were left behind cannot be counted: %s", what, found->why);
     else
-        diagnosis_report(diagnosis, FINDING_OK, "leftovers", NULL, "%s no longer needed: 0", kind);
+        diagnosis_report(diagnosis, warns ? FINDING_WARNING : FINDING_OK, "leftovers",
+                         warns ? remedy : NULL, "%s no longer needed: %u%s%s%s", what, found->left,
+                         named ? " (" : "", found->names, named ? ")" : "");
 }
 
 /* Permissions and leftovers of workload objects of a kind, named as in kubectl: "jobs.batch". */
@@ -220,8 +214,14 @@ static void k8s_check_kind(const struct diagnosis *diagnosis, struct k8s *k8s, c
     size_t length = strcspn(kind, ".");
     (void)snprintf(resource, sizeof resource, "%.*s", (int)length, kind);
     if (k8s_check_verbs(diagnosis, k8s, kind[length] == '.' ? kind + length + 1 : "", resource,
-                        verbs, WORKLOADS_ROLE))
-        k8s_check_objects(diagnosis, k8s, kind);
+                        verbs, WORKLOADS_ROLE)) {
+        struct collect_options options = {.kind = kind};
+        struct collection found;
+        diagnosis->collect_objects(&k8s->kube, &options, &found);
+        k8s_report_leftovers(
+            diagnosis, kind, /* many= */ 0, &found,
+            "remove them with leasehold collect --kind, or let dist/kubernetes/collector");
+    }
 }
 
 /* A dry run of a creation also shows whether the namespace exists. */
@@ -245,27 +245,12 @@ static void k8s_check_namespace(const struct diagnosis *diagnosis, struct k8s *k
     json_result_done(&reply);
 }
 
-static void k8s_check_leftovers(const struct diagnosis *diagnosis, struct k8s *k8s)
-{
-    struct collection collection;
-    collector_run(&k8s->collector, /* rate= */ 0, &collection);
-    if (collection.why[0] != '\0')
-        diagnosis_report(diagnosis, FINDING_WARNING, "leftovers", NULL,
-                         "what was left behind cannot be counted: %s", collection.why);
-    else
-        diagnosis_report(diagnosis, collection.left > LEFT_MANY ? FINDING_WARNING : FINDING_OK,
-                         "leftovers",
-                         collection.left > LEFT_MANY ? "remove them with leasehold collect" : NULL,
-                         "Leases no longer needed: %u", collection.left);
-}
-
 /* ---- all of it ---- */
 
 static void k8s_check_events(const struct diagnosis *diagnosis, struct k8s *k8s)
 {
-    char why[512] = "";
-    if (k8s->url.events &&
-        k8s_check_access(k8s, "", "events", "create", why, sizeof why) == FORBIDDEN)
+    struct json_result reply;
+    if (k8s->url.events && k8s_check_access(k8s, "", "events", "create", &reply) == FORBIDDEN)
         diagnosis_report(diagnosis, FINDING_WARNING, "events", EVENTS_ROLE,
                          "no Events are written: we may not create events in %s",
                          k8s->kube.config.namespace);
@@ -276,6 +261,7 @@ static void k8s_check_all(const struct diagnosis *diagnosis, struct k8s *k8s)
     static const char *const lease_verbs[] = {"get",    "list",   "watch", "create",
                                               "update", "delete", NULL};
     static const char *const event_verbs[] = {"create", NULL};
+    struct collection left;
     k8s_check_identity(diagnosis, k8s);
     if (!k8s_check_server(diagnosis, k8s))
         return;
@@ -286,7 +272,9 @@ static void k8s_check_all(const struct diagnosis *diagnosis, struct k8s *k8s)
         k8s_check_kind(diagnosis, k8s, diagnosis->kind);
     if (good) {
         k8s_check_namespace(diagnosis, k8s);
-        k8s_check_leftovers(diagnosis, k8s);
+        collector_run(&k8s->collector, /* rate= */ 0, &left);
+        k8s_report_leftovers(diagnosis, "Leases", LEFT_MANY, &left,
+                             "remove them with leasehold collect");
     }
 }
 

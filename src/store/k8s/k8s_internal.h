@@ -38,33 +38,6 @@ struct cached_lease {
     char *local_record; /* … or, if another program holds it, only here; never written */
 };
 
-enum k8s_phase {
-    PHASE_WAITING,  /* for earlier requests */
-    PHASE_READING,  /* the object read is the reply */
-    PHASE_CHECKING, /* the object read decides the next step */
-    PHASE_WRITING,  /* create or replace */
-    PHASE_DELETING,
-    PHASE_UNDOING, /* removes an object that a webhook changed */
-    PHASE_LISTING,
-};
-
-/* A store request in flight. */
-struct k8s_request {
-    struct pending base; /* first */
-    struct k8s *k8s;
-    char name[K8S_NAME_MAX + 1];
-    enum k8s_phase phase;
-    struct json_request http;
-    unsigned rechecks;
-    /* Of a write: the object sent; the revision it replaces (0: it creates); whether other programs
-     * use the Lease; whether the write may be undone; the member that the server changed. */
-    json_t *sent;
-    uint64_t replaced;
-    bool shared, undoable;
-    const char *changed;
-    struct json_pages pages; /* of a list */
-};
-
 /* The one watch of the namespace, shared by all watchers. */
 struct k8s_watch {
     struct watchers watchers;
@@ -118,18 +91,6 @@ void k8s_request_add(void *state, const struct store_request *request, store_don
 void k8s_requests_init(struct k8s *k8s);
 /* Starts every request that can start. */
 void k8s_requests_start(void *state);
-/* Delivers the last reply. */
-void k8s_request_finish(struct k8s_request *pending, const struct store_reply *reply);
-void k8s_request_fail(struct k8s_request *pending, enum reply_status result, const char *why);
-void k8s_request_finish_absent(struct k8s_request *pending, enum reply_status result,
-                               int64_t now_ms);
-/* Takes ownership of `body`. The reply ends the request or moves it to its next phase. */
-void k8s_request_send(struct k8s_request *pending, enum k8s_phase phase, const char *method,
-                      const char *path, json_t *body);
-
-/* k8s_list.c */
-void k8s_list_page(struct k8s_request *pending);
-void k8s_list_on_page(struct k8s_request *pending, const struct json_reply *reply);
 
 /* k8s_lease_cache.c */
 struct cached_lease *lease_cache_find(struct k8s *k8s, const char *name);
@@ -157,7 +118,6 @@ bool k8s_is_any_of_ours(const struct k8s_lease *lease, struct k8s_url *scheme);
 void k8s_collect_init(struct k8s *k8s, uint64_t seed);
 void k8s_collect_done(struct k8s *k8s);
 
-/* k8s_admin.c */
 /* The driver, opened for requests that block. NULL with a reason. Sends nothing yet. */
 struct k8s *k8s_admin_open(const char *url, int64_t timeout_ms, struct text *why);
 void k8s_admin_close(struct k8s *k8s);
@@ -173,7 +133,8 @@ void k8s_event_send(void *state, const struct store_event *event);
 void k8s_events_drain(struct k8s *k8s);
 
 /* k8s_watch.c */
-void k8s_watch_add(struct k8s_request *pending);
+/* The request becomes a watcher. */
+void k8s_watch_add(struct k8s *k8s, struct pending *pending);
 /* From now on changes of Leases with waiters of ours must be noticed. */
 void k8s_watch_require(struct k8s *k8s);
 void k8s_watch_init(struct k8s *k8s, uint64_t seed);

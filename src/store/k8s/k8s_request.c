@@ -17,6 +17,33 @@
 
 enum { RECHECKS_MAX = 4 };
 
+enum k8s_phase {
+    PHASE_WAITING,  /* for earlier requests */
+    PHASE_READING,  /* the object read is the reply */
+    PHASE_CHECKING, /* the object read decides the next step */
+    PHASE_WRITING,  /* create or replace */
+    PHASE_DELETING,
+    PHASE_UNDOING, /* removes an object that a webhook changed */
+    PHASE_LISTING,
+};
+
+/* A store request in flight. */
+struct k8s_request {
+    struct pending base; /* first */
+    struct k8s *k8s;
+    char name[K8S_NAME_MAX + 1];
+    enum k8s_phase phase;
+    struct json_request http;
+    unsigned rechecks;
+    /* Of a write: the object sent; the revision it replaces (0: it creates); whether other programs
+     * use the Lease; whether the write may be undone; the member that the server changed. */
+    json_t *sent;
+    uint64_t replaced;
+    bool shared, undoable;
+    const char *changed;
+    struct json_pages pages; /* of a list */
+};
+
 static void k8s_request_start(struct k8s_request *pending);
 static void k8s_request_on_reply(void *owner, const struct json_reply *reply);
 
@@ -83,20 +110,20 @@ void k8s_requests_init(struct k8s *k8s)
 
 /* ---- replies to the caller ---- */
 
-void k8s_request_finish(struct k8s_request *pending, const struct store_reply *reply)
+static void k8s_request_finish(struct k8s_request *pending, const struct store_reply *reply)
 {
     k8s_request_wake_at(pending->k8s, host_boot_ms()); /* starts the request behind this one */
     pending_reply(&pending->base, reply);
 }
 
-void k8s_request_fail(struct k8s_request *pending, enum reply_status result, const char *why)
+static void k8s_request_fail(struct k8s_request *pending, enum reply_status result, const char *why)
 {
     k8s_request_finish(pending,
                        &(struct store_reply){.result = result, .now_ms = TIME_UNKNOWN, .why = why});
 }
 
-void k8s_request_finish_absent(struct k8s_request *pending, enum reply_status result,
-                               int64_t now_ms)
+static void k8s_request_finish_absent(struct k8s_request *pending, enum reply_status result,
+                                      int64_t now_ms)
 {
     k8s_request_finish(pending, &(struct store_reply){.result = result, .now_ms = now_ms});
 }
@@ -133,8 +160,9 @@ static void k8s_request_fail_changed(struct k8s_request *pending, bool removed)
 
 /* ---- requests to the API server ---- */
 
-void k8s_request_send(struct k8s_request *pending, enum k8s_phase phase, const char *method,
-                      const char *path, json_t *body)
+/* Takes ownership of `body`. The reply ends the request or moves it to its next phase. */
+static void k8s_request_send(struct k8s_request *pending, enum k8s_phase phase, const char *method,
+                             const char *path, json_t *body)
 {
     struct k8s *k8s = pending->k8s;
     struct json_callbacks callbacks = {.done = k8s_request_on_reply, .owner = pending};
@@ -268,6 +296,46 @@ static void k8s_request_remove(struct k8s_request *pending, enum k8s_phase phase
                                k8s_lease_delete_options(lease));
 }
 
+/* ---- lists ---- */
+
+static void k8s_list_page(struct k8s_request *pending)
+{
+    char path[KUBE_PATH_MAX];
+    kube_page_path(path, pending->k8s->leases, K8S_LEASE_SELECTOR, &pending->pages);
+    k8s_request_send(pending, PHASE_LISTING, "GET", path, NULL);
+}
+
+static void k8s_list_report_item(struct k8s_request *pending, const json_t *json, int64_t now_ms)
+{
+    struct k8s *k8s = pending->k8s;
+    struct k8s_lease lease;
+    if (lease_cache_parse(k8s, json, &lease) != NULL || lease.state != K8S_LEASE_OURS)
+        return;
+    const char *key = k8s_key_of(k8s, &lease);
+    const char *prefix = pending->base.request.key;
+    if (key == NULL || strncmp(key, prefix, strlen(prefix)) != 0)
+        return;
+    struct store_reply reply = k8s_lease_reply(k8s, &lease, key);
+    reply.more = true;
+    reply.now_ms = now_ms;
+    pending_reply(&pending->base, &reply);
+}
+
+static void k8s_list_on_page(struct k8s_request *pending, const struct json_reply *reply)
+{
+    const char *wrong;
+    const json_t *items = kube_page_items(&pending->pages, reply->json, reply->length, &wrong);
+    for (size_t i = 0; i < json_array_size(items); i++)
+        k8s_list_report_item(pending, json_array_get(items, i), reply->now_ms);
+    pending_extend(&pending->base); /* each page has the whole timeout */
+    if (wrong != NULL)
+        k8s_request_fail(pending, REPLY_TROUBLE, wrong);
+    else if (pending->pages.next != NULL)
+        k8s_list_page(pending);
+    else
+        k8s_request_finish_absent(pending, REPLY_OK, reply->now_ms);
+}
+
 /* ---- conditions ---- */
 
 static bool k8s_condition_holds(const struct store_request *request, const struct k8s_lease *lease)
@@ -317,7 +385,7 @@ static void k8s_request_start(struct k8s_request *pending)
         k8s_list_page(pending);
         return;
     case VERB_STORE_WATCH:
-        k8s_watch_add(pending);
+        k8s_watch_add(k8s, &pending->base);
         return;
     case VERB_STORE_HISTORY:
         k8s_request_fail(pending, REPLY_TROUBLE, "k8s: keeps no history");

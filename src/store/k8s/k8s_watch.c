@@ -265,10 +265,9 @@ void k8s_watch_require(struct k8s *k8s)
     poller_call_at(k8s->kube.poller, &k8s->watch.timer, host_boot_ms());
 }
 
-void k8s_watch_add(struct k8s_request *pending)
+void k8s_watch_add(struct k8s *k8s, struct pending *pending)
 {
-    struct k8s *k8s = pending->k8s;
-    (void)pending_watch(&pending->base, &k8s->watch.watchers);
+    (void)pending_watch(pending, &k8s->watch.watchers);
     if (k8s->watch.known)
         k8s_watch_confirm(k8s);
     else
