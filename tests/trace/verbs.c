@@ -65,6 +65,7 @@ void story_set_store(struct story *story, const char *text)
     rules->facts.one_clock = strstr(text, "one-clock") != NULL;
     rules->facts.tests_grant = strstr(text, "tests-grant") != NULL;
     rules->watches = strstr(text, "watches") != NULL;
+    rules->keeps_copies = strstr(text, "copies") != NULL;
     rules->facts.wakes_with_record = strstr(text, "tells") != NULL;
     rules->knows_sessions = rules->facts.judge == JUDGE_SESSION || strstr(text, "liveness") != NULL;
     rules->names_collide = strstr(text, "one-name") != NULL;
