@@ -61,7 +61,7 @@ static enum linear_result status_of(const struct world *world, const struct even
                                                  [KEY_OFFERED] = LINEAR_OFFERED,
                                                  [KEY_COOLING] = LINEAR_COOLING,
                                                  [KEY_DELAYED] = LINEAR_UNKNOWN};
-    struct view view = {.at = event->at, .judge = JUDGE_STORE_TIME};
+    struct view view = {.at = event->at, .judge = world->rules.facts.judge};
     struct key_info key_info = record_key_info(&world->record, &view);
     *out_token = key_info.token;
     return results[key_info.state];
