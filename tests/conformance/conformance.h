@@ -7,6 +7,8 @@
 
 /* The prefix of all keys of this case, in any run. */
 const char *case_prefix(void);
+/* The shortest TTL that the driver accepts; 0: none is stated. */
+int64_t suite_ttl_least_ms(void);
 /* Notes a reply, to be printed if the case fails. */
 void suite_note(unsigned client, const struct store_reply *reply);
 
