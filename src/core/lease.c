@@ -235,17 +235,20 @@ static void lease_decide(struct lease *l, struct record *record, const struct st
     int64_t ends_ms = required_token_end(l, &request, record, &view);
     out->verdict = rules_decide(record, &request, &view);
     out->decided = true;
+    enum verdict_kind kind = out->verdict.kind;
+    bool reports = !out->verdict.write || kind == VERDICT_BUSY || kind == VERDICT_COOLING;
+    if (reports && !fresh) { /* what blocked the key in the copy may have ended since */
+        out->wake_count = 0;
+        lease_send(l, ACTION_READ, out);
+        return;
+    }
     if (!out->verdict.write) {
         out->wake_count = 0;
-        if (!fresh) {
-            lease_send(l, ACTION_READ, out);
-            return;
-        }
-        if (out->verdict.kind == VERDICT_GRANTED)
+        if (kind == VERDICT_GRANTED)
             l->sent_at_ms = MUTANT(OFFER_IS_GRANT)
                                 ? l->now_ms
                                 : l->sent_at_ms - (at->time_ms - out->verdict.since_ms);
-        lease_apply_verdict(l, out->verdict.kind, record, &view, out);
+        lease_apply_verdict(l, kind, record, &view, out);
         return;
     }
     if (request.verb == VERB_ACQUIRE)

@@ -104,19 +104,23 @@ static int64_t min_ms(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* When the length will have passed, on our clock; NEVER if only the store can tell. */
+/*
+ * When the length will have passed, on our clock. Where only the store can tell, this is a guess:
+ * if the store has not reported the end by then, the next guesses are at growing intervals.
+ */
 static int64_t ends_at(const struct lease *lease, const struct stamp *since, int64_t length_ms,
                        int64_t observed_ms, const struct view *view)
 {
     length_ms += view->facts->margin_ms;
+    int64_t left_ms = length_ms - observed_ms;
     if (view->facts->judge == JUDGE_SESSION)
-        return NEVER;
+        return lease->now_ms + (left_ms > 0 ? left_ms : -left_ms);
     if (time_is_known(since, view) && view->at.time_ms >= since->time_ms)
         return lease->now_ms + (since->time_ms + length_ms - view->at.time_ms);
-    return lease->now_ms + length_ms - observed_ms;
+    return lease->now_ms + left_ms;
 }
 
-/* The first end of a grant or lock-delay that blocks us. */
+/* The first end of a grant or lock-delay that blocks us; not after now if the store reported it. */
 static int64_t first_end(const struct lease *lease, const struct record *record,
                          const struct view *view)
 {
@@ -125,10 +129,11 @@ static int64_t first_end(const struct lease *lease, const struct record *record,
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
         at = min_ms(at, ends_at(lease, &grant->renewed, grant->ttl_ms, grant->observed_ms, view));
+        at = grant_ended(grant, view) ? min_ms(at, lease->now_ms) : at;
     }
     if (delay->length_ms > 0)
         at = min_ms(at, ends_at(lease, &delay->since, delay->length_ms, delay->observed_ms, view));
-    return at;
+    return delay->over ? min_ms(at, lease->now_ms) : at;
 }
 
 /* The waiter's rank: those behind poll later, so that a lapsed offer causes no thundering herd. */

@@ -46,7 +46,15 @@
     X(EQUAL_IS_PASSED, "an id at the watermark's own position is dropped")                       \
     X(RETENTION_BY_TIME, "an id that awaits a watermark is dropped when its retention ends")     \
     X(FINISH_UNFENCED, "a claimer whose claim has expired can still finish")                     \
-    X(PAYLOAD_IGNORED, "the same id with another payload is accepted")
+    X(PAYLOAD_IGNORED, "the same id with another payload is accepted")                           \
+    X(JUDGED_BY_TIME, "a store without a clock: the observer's clock ends a lease")              \
+    X(ENDED_TOKEN_IGNORED, "a lease that the store reports as expired never ends")               \
+    X(ENDED_TOKEN_ENDS_ALL, "one expired lease of a key ends the others, too")                   \
+    X(DEAD_SESSION_IGNORED, "the grant of a dead process blocks until its TTL ends")             \
+    X(UNBOUND_ENDS_WITH_SESSION, "a grant by token alone ends with the process that made it")    \
+    X(COOLING_END_IGNORED, "the store reports the end of a cooldown, and it blocks on")          \
+    X(DELAY_END_IGNORED, "the store reports the end of a lock-delay, and it blocks on")          \
+    X(DELAY_FROM_RENEWAL, "a lock-delay counts from the last renewal, not from the end")
 
 /* Bugs of the runtime: only a simulation with several callers per process can catch them. */
 #define RUNTIME_MUTANT_LIST(X)                                                                  \

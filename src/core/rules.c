@@ -21,7 +21,8 @@ bool time_is_known(const struct stamp *since, const struct view *view)
 static bool has_passed(const struct stamp *since, int64_t length_ms, int64_t observed_ms,
                        const struct view *view)
 {
-    if (since->revision == THIS_WRITE || view->facts->judge == JUDGE_SESSION)
+    bool judged = view->facts->judge == JUDGE_SESSION && !MUTANT(JUDGED_BY_TIME);
+    if (since->revision == THIS_WRITE || judged)
         return false;
     int64_t wait_ms = length_ms + view->facts->margin_ms;
     if (time_is_known(since, view) && view->at.time_ms >= since->time_ms)
@@ -31,7 +32,7 @@ static bool has_passed(const struct stamp *since, int64_t length_ms, int64_t obs
 
 bool grant_ended(const struct grant *grant, const struct view *view)
 {
-    if (grant->over || (grant->dead && grant->bound))
+    if (grant->over || (grant->dead && (grant->bound || MUTANT(UNBOUND_ENDS_WITH_SESSION))))
         return true;
     return has_passed(&grant->renewed, grant->ttl_ms, grant->observed_ms, view);
 }
@@ -95,7 +96,8 @@ void rules_cool(struct record *record, const char *by, int64_t length_ms, const 
  */
 static void start_delay(struct record *record, const struct grant *grant, const struct view *view)
 {
-    struct span delay = {.length_ms = grant->lock_delay_ms};
+    struct span delay = {.length_ms = grant->lock_delay_ms,
+                         .since = MUTANT(DELAY_FROM_RENEWAL) ? grant->renewed : (struct stamp){0}};
     bool ran_out = has_passed(&grant->renewed, grant->ttl_ms, grant->observed_ms, view);
     if (ran_out && time_is_known(&grant->renewed, view)) { /* else: its session has just ended */
         delay.since = grant->renewed;

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "core/mutant.h"
 #include "wire/record_codec.h"
 
 #include <string.h>
@@ -125,16 +126,19 @@ static bool is_among(uint64_t number, const uint64_t *numbers, size_t count)
 
 static void apply_liveness(const struct store_reply *reply, struct record *record)
 {
-    const uint64_t *dead = reply->dead_sessions;
+    const uint64_t *dead = reply->dead_sessions, *ended = reply->ended_tokens;
+    size_t dead_count = MUTANT(DEAD_SESSION_IGNORED) ? 0 : reply->dead_count;
+    size_t ended_count = MUTANT(ENDED_TOKEN_IGNORED) ? 0 : reply->ended_count;
     for (size_t i = 0; i < record->grant_count; i++) {
         struct grant *grant = &record->grants[i];
-        grant->dead = is_among(grant->session, dead, reply->dead_count);
-        grant->over = is_among(grant_token(grant), reply->ended_tokens, reply->ended_count);
+        grant->dead = is_among(grant->session, dead, dead_count);
+        grant->over = is_among(grant_token(grant), ended, ended_count) ||
+                      (MUTANT(ENDED_TOKEN_ENDS_ALL) && ended_count > 0);
     }
     for (size_t i = 0; i < record->waiter_count; i++)
-        record->waiters[i].dead = is_among(record->waiters[i].session, dead, reply->dead_count);
-    record->cooling.over = reply->cooling_over;
-    record->delay.over = reply->delay_over;
+        record->waiters[i].dead = is_among(record->waiters[i].session, dead, dead_count);
+    record->cooling.over = reply->cooling_over && !MUTANT(COOLING_END_IGNORED);
+    record->delay.over = reply->delay_over && !MUTANT(DELAY_END_IGNORED);
 }
 
 void translate_reply(const struct store_reply *reply, const char *key, struct record *record,

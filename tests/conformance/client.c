@@ -57,6 +57,12 @@ bool clients_are_processes(void)
     return table.processes > 2;
 }
 
+bool clients_can_be_killed(void)
+{
+    bool outside = (table.driver->capabilities & STORE_DURABLE) != 0;
+    return clients_are_processes() || (!outside && table.count > 1);
+}
+
 uint64_t client_session(unsigned client)
 {
     return client_at(client)->session;
@@ -232,6 +238,8 @@ void client_open(unsigned client)
 void client_kill(unsigned client)
 {
     struct client *killed = client_at(client);
+    if (!is_separate(killed))
+        endpoint_done(&killed->endpoint);
     if (killed->process == 0)
         return;
     (void)kill(killed->process, SIGKILL);
@@ -242,7 +250,8 @@ void client_kill(unsigned client)
 
 void client_replace(unsigned client)
 {
-    start_process(client_at(client));
+    if (is_separate(client_at(client)))
+        start_process(client_at(client));
     client_open(client);
 }
 
@@ -267,7 +276,7 @@ void inheritor_kill(pid_t inheritor)
 
 void clients_open(const struct store_driver *driver, const char *url, unsigned processes)
 {
-    bool shared = (driver->capabilities & STORE_DURABLE) != 0;
+    bool shared = (driver->capabilities & (STORE_DURABLE | STORE_SESSIONS)) != 0;
     ASSERT(processes >= 1 && processes <= CLIENTS_MAX);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* inheritors outlive their clients */
     table.driver = driver;
@@ -277,10 +286,7 @@ void clients_open(const struct store_driver *driver, const char *url, unsigned p
     for (unsigned i = 0; i < table.count; i++)
         table.clients[i].endpoint = (struct endpoint){.driver = driver, .url = url};
     for (unsigned i = 0; i < table.count; i++)
-        if (is_separate(&table.clients[i]))
-            client_replace(i);
-        else
-            client_open(i);
+        client_replace(i);
 }
 
 /* A process that ends normally closes its store and reports its leaks. */

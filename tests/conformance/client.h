@@ -3,7 +3,7 @@
  * Clients: the parties that use the store. Each opens its own store with its own session, in its
  * own process if the suite runs with several. With two processes the suite is one of them and has
  * all clients but one. A store that lives in one process and cannot be opened twice has one client,
- * which plays all parties.
+ * which plays all parties. One that has sessions can: there a kill ends only the session.
  */
 #ifndef LEASEHOLD_TESTS_CONFORMANCE_CLIENT_H
 #define LEASEHOLD_TESTS_CONFORMANCE_CLIENT_H
@@ -34,6 +34,8 @@ void clients_close(void);
 void clients_restart(void);
 unsigned clients_count(void);
 bool clients_are_processes(void);
+/* In processes of their own, or on a store in this process that has sessions. */
+bool clients_can_be_killed(void);
 
 /* Client numbers wrap around: with one client every number is client 0. */
 uint64_t client_session(unsigned client);

@@ -6,6 +6,7 @@
  *   conformance URL [--processes N] [--only WORDS]    TAP; exit status 1 if a case failed
  *   conformance URL … --store-thread                  the driver in its own thread
  *   conformance memory: … --clock zero|largest|today  the start of the injected clock
+ *   conformance sessions: …                           a store of the tests, without a clock
  *   conformance URL [--processes N] --mutants         TAP; every planted fault must be caught
  *   conformance URL … --mutants --turn K/N            those whose number is K modulo N
  *   conformance URL [--processes N] --mutant NAME     the suite with one of them
@@ -15,6 +16,7 @@
 #include "threaded_driver.h"
 #include "parties.h"
 #include "fault_injector.h"
+#include "session_driver.h"
 
 #include "base/check.h"
 
@@ -30,7 +32,7 @@
 /* Quick groups first: a planted fault is caught by the first case that can. */
 static const struct test_group *const chapters[] = {
     &record_tests,  &key_tests,   &batch_tests, &model_tests, &watch_tests, &durability_tests,
-    &session_tests, &grant_tests, &rules_tests, &lease_tests, &once_tests,
+    &session_tests, &judge_tests, &grant_tests, &rules_tests, &lease_tests, &once_tests,
 };
 
 /* The promised bits of each store. Nothing else depends on a store's name. */
@@ -40,6 +42,7 @@ static const struct {
     unsigned least;
 } promises[] = {
     {"memory", 10, STORE_WATCHES | STORE_TIME | STORE_DELETES},
+    {"sessions", 10, STORE_WATCHES | STORE_SESSIONS | STORE_DELETES | STORE_TELLS},
     {"file", 100,
      STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_SESSIONS | STORE_HISTORY | STORE_DELETES |
          STORE_TOKENS_RESTART},
@@ -192,6 +195,8 @@ static const char *text_for(unsigned bits)
         text_add(&text, text.length > 0 ? ", " : "");
         text_add(&text, bit_names[i]);
     }
+    if ((bits & FAULT_NEEDS_JUDGE) != 0)
+        text_add(&text, "sessions in place of a clock");
     for (char *letter = message; *letter != '\0'; letter++)
         *letter = (char)(*letter == '_' ? ' ' : tolower((unsigned char)*letter));
     return message;
@@ -207,6 +212,8 @@ static void claims_what_was_promised(void)
             suite_fail(text_for(missing));
         if (suite_facts().ttl_least_ms != promises[i].ttl_least_ms)
             suite_fail("the shortest TTL is another one than was promised");
+        if ((suite_bits() & (STORE_TIME | STORE_ONE_CLOCK)) == STORE_ONE_CLOCK)
+            suite_fail("one clock for all, and no clock");
         return;
     }
     suite_fail("nothing was promised for this store");
@@ -250,11 +257,11 @@ static bool run_case(const struct test_case *test_case, size_t number)
     return passed;
 }
 
-/* Without child processes a kill would end the suite: such cases do not run then. */
+/* Without child processes a kill would end the suite, unless the store is in its memory. */
 static bool is_of_this_run(const struct test_case *test_case)
 {
     bool asked_for = suite.only == NULL || strstr(test_case->name, suite.only) != NULL;
-    return asked_for && (clients_are_processes() || !test_case->needs_processes);
+    return asked_for && (clients_can_be_killed() || !test_case->needs_processes);
 }
 
 static void report_case(const struct test_case *test_case)
@@ -347,6 +354,12 @@ static int status_of_hunt(enum fault fault)
     return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
 }
 
+/* With the lack of a clock as a bit of its own: some faults need it. */
+static unsigned claimed_bits(void)
+{
+    return suite_bits() | (suite_facts().judge == JUDGE_SESSION ? FAULT_NEEDS_JUDGE : 0);
+}
+
 /* Runs without a fault first: a suite that always fails would catch every fault. */
 static int run_mutants(void)
 {
@@ -355,7 +368,7 @@ static int run_mutants(void)
     for (enum fault fault = FAULT_NONE + 1; fault < FAULT_COUNT; fault++) {
         if ((unsigned)fault % suite.turns != suite.turn % suite.turns)
             continue;
-        unsigned missing = fault_needs(fault) & ~suite_bits();
+        unsigned missing = fault_needs(fault) & ~claimed_bits();
         const char *message = fault_text(fault);
         suite.number++;
         if (missing != 0) {
@@ -408,7 +421,8 @@ static bool find_store(const char *clock)
     char message[256];
     struct text text;
     text_init(&text, message, sizeof message);
-    suite.driver = store_find(suite.url);
+    bool of_tests = strcmp(suite.url, "sessions:") == 0;
+    suite.driver = of_tests ? &session_driver : store_find(suite.url);
     if (suite.driver == NULL)
         store_describe_unknown(suite.url, &text);
     else if (suite.processes > 1 && (suite_bits() & STORE_DURABLE) == 0)

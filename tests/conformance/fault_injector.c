@@ -317,6 +317,42 @@ static void spoil_sessions(struct store_reply *reply)
         sessions[reply->dead_count++] = record.waiters[i].session;
 }
 
+static bool names_dead(const struct store_reply *reply, uint64_t session)
+{
+    for (size_t i = 0; i < reply->dead_count; i++)
+        if (reply->dead_sessions[i] == session)
+            return true;
+    return false;
+}
+
+/* Names more tokens than the store did: of dead sessions, or all. */
+static void name_ended(struct store_reply *reply, bool only_dead)
+{
+    static uint64_t tokens[2 * GRANTS_MAX];
+    if (!read_standing(reply))
+        return;
+    if (reply->ended_count > 0)
+        memcpy(tokens, reply->ended_tokens, reply->ended_count * sizeof tokens[0]);
+    reply->ended_tokens = tokens;
+    for (size_t i = 0; i < record.grant_count; i++)
+        if (!only_dead || names_dead(reply, record.grants[i].session))
+            tokens[reply->ended_count++] = grant_token(&record.grants[i]);
+}
+
+/* What a store that judges by sessions says about leases and spans. */
+static void spoil_judgement(struct store_reply *reply)
+{
+    bool conflict = fault_on == FAULT_ENDED_READS_ONLY && reply->result == REPLY_CONFLICT;
+    if (fault_on == FAULT_ENDED_UNTOLD || conflict)
+        reply->ended_count = 0;
+    if (fault_on == FAULT_ENDED_EARLY || fault_on == FAULT_DEATH_ENDS_LEASE)
+        name_ended(reply, fault_on == FAULT_DEATH_ENDS_LEASE);
+    if (fault_on == FAULT_COOLING_UNTOLD || fault_on == FAULT_COOLING_EARLY)
+        reply->cooling_over = fault_on == FAULT_COOLING_EARLY;
+    if (fault_on == FAULT_DELAY_UNTOLD || fault_on == FAULT_DELAY_EARLY)
+        reply->delay_over = fault_on == FAULT_DELAY_EARLY;
+}
+
 /* Withholds one reply of many. */
 static bool is_swallowed(const struct injected *injected, const struct store_reply *reply)
 {
@@ -358,6 +394,7 @@ static void on_reply(void *caller, const struct store_reply *reply)
     spoil_result(injected, &notify);
     spoil_stamp(injected, &notify);
     spoil_sessions(&notify);
+    spoil_judgement(&notify);
     if (fault_on == FAULT_CACHED_READ && injected->request.verb == VERB_STORE_READ)
         answer_from_cache(injected, &notify);
     if (is_swallowed(injected, &notify))

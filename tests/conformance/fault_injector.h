@@ -8,6 +8,9 @@
 
 #include "store/store.h"
 
+/* In place of a capability: the store has no clock and judges by sessions. */
+enum { FAULT_NEEDS_JUDGE = 1 << 30 };
+
 /* name, the cases that must catch it, the bits without which it has no effect, description */
 #define FAULT_LIST(X)                                                                              \
     X(CLAIMS_LESS, "capabilities", STORE_TIME, "the store does not claim to have a clock")         \
@@ -50,6 +53,15 @@
     X(HISTORY_CUT, "history", STORE_HISTORY, "a history has the last change only")                 \
     X(ALL_DEAD, "session", STORE_SESSIONS, "everybody is called dead")                             \
     X(NONE_DEAD, "session", STORE_SESSIONS, "nobody is ever called dead")                          \
+    X(ENDED_UNTOLD, "judge", FAULT_NEEDS_JUDGE, "a lease that has expired is not named")           \
+    X(ENDED_EARLY, "judge", FAULT_NEEDS_JUDGE, "every lease is named as expired")                  \
+    X(ENDED_READS_ONLY, "judge", FAULT_NEEDS_JUDGE, "a conflict does not name what has ended")     \
+    X(COOLING_UNTOLD, "judge", FAULT_NEEDS_JUDGE, "the end of a cooldown is not told")             \
+    X(COOLING_EARLY, "judge", FAULT_NEEDS_JUDGE, "a cooldown is over at once")                     \
+    X(DELAY_UNTOLD, "judge", FAULT_NEEDS_JUDGE, "the end of a lock-delay is not told")             \
+    X(DELAY_EARLY, "judge", FAULT_NEEDS_JUDGE, "a lock-delay is over at once")                     \
+    X(DEATH_ENDS_LEASE, "judge", FAULT_NEEDS_JUDGE,                                                \
+      "a lease is named as expired when its session has ended")                                    \
     X(WAKE_LOST, "wake", STORE_SESSIONS | STORE_WATCHES, "a named session is not woken")           \
     X(WAKE_TWICE, "wake", STORE_SESSIONS | STORE_WATCHES, "a named session is woken twice")        \
     X(WAKE_TELLS_BEFORE, "wake", STORE_TELLS, "a notice has the revision before the write")

@@ -45,8 +45,10 @@ void suite_forget(void)
 
 int64_t suite_short_ms(void)
 {
-    enum { WITH_A_CLOCK_MS = 60, LEAST_OF_A_SESSION_MS = 2000 };
-    return (suite_bits() & STORE_TIME) != 0 ? WITH_A_CLOCK_MS : LEAST_OF_A_SESSION_MS;
+    enum { SHORT_MS = 60 };
+    bool timed = (suite_bits() & STORE_TIME) != 0;
+    int64_t least_ms = suite_facts().ttl_least_ms;
+    return timed || least_ms < SHORT_MS ? SHORT_MS : least_ms;
 }
 
 void suite_outlive(int64_t ttl_ms)

@@ -23,7 +23,7 @@ struct test_group {
 };
 
 extern const struct test_group record_tests, model_tests, grant_tests, key_tests, batch_tests,
-    watch_tests, durability_tests, session_tests, lease_tests, once_tests, rules_tests;
+    watch_tests, durability_tests, session_tests, judge_tests, lease_tests, once_tests, rules_tests;
 
 #define EXPECT(condition)                                  \
     do {                                                   \

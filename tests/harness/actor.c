@@ -52,41 +52,27 @@ bool world_has_name(const struct world *world, size_t key, const char *name)
     return strcmp(store_name(world, key), name) == 0;
 }
 
-/* The facts of a store with sessions besides the record: the leases and spans that have ended. */
-static void fill_ended(struct world *world, struct store_reply *notify)
+/* The sessions that had ended when the store replied, as far as it had noticed. */
+static void fill_dead(const struct world *world, struct store_reply *notify)
 {
-    struct record *record = &world->record;
-    struct span *spans[] = {&record->cooling, &record->delay};
-    bool over[2] = {false, false};
-    notify->ended_tokens = world->ended;
-    for (size_t i = 0; i < record->grant_count; i++) {
-        const struct grant *grant = &record->grants[i];
-        if (grant->renewed.time_ms + grant->ttl_ms <= notify->now_ms)
-            world->ended[notify->ended_count++] = grant_token(grant);
-    }
-    for (size_t i = 0; i < 2; i++)
-        over[i] = spans[i]->length_ms > 0 &&
-                  spans[i]->since.time_ms + spans[i]->length_ms <= notify->now_ms;
-    notify->cooling_over = over[0];
-    notify->delay_over = over[1];
+    size_t count = world->dead_count;
+    while (count > 0 && world->died_ms[count - 1] + world->judge.late_ms > notify->now_ms)
+        count--;
+    notify->dead_sessions = world->dead;
+    notify->dead_count = count;
 }
 
 /* The reply as the actor receives it: with coarser times, and with the store's other facts. */
 void actor_shape_answer(struct world *world, const struct actor *actor, struct store_reply *notify)
 {
-    const char *why = NULL;
-    struct event ignored = {0};
     int64_t tick_ms = world->rules.tick_ms;
+    if (world->rules.knows_sessions)
+        fill_dead(world, notify);
+    if (world_by_session(world)) {
+        session_judge_reply(&world->judge, notify);
+        return;
+    }
     notify->written.time_ms = notify->written.time_ms / tick_ms * tick_ms;
-    if (world->rules.knows_sessions) {
-        notify->dead_sessions = world->dead;
-        notify->dead_count = world->dead_count;
-    }
-    if (world->rules.facts.judge == JUDGE_SESSION) {
-        translate_reply(notify, actor->options.request.key, &world->record, &ignored, &why);
-        if (ignored.known)
-            fill_ended(world, notify);
-    }
     notify->now_ms = notify->now_ms / tick_ms * tick_ms;
     if (MUTANT(EXPIRY_BY_LOCAL_CLOCK))
         notify->now_ms = actor_clock(world, actor);
@@ -286,6 +272,7 @@ static void notify_all(struct world *world, const struct message *write,
 struct delivery {
     struct world *world;
     const struct message *message;
+    struct store_request request;
 };
 
 static void load_after(struct world *world, const struct message *message,
@@ -298,6 +285,8 @@ static void load_after(struct world *world, const struct message *message,
         why = "the record is longer than its bound";
     if (why != NULL)
         oracle_fail(world, &world->actors[message->actor], "codec", why);
+    if (world_by_session(world))
+        session_judge_restore(&world->judge, &world->after);
 }
 
 static void store_answers(void *caller, const struct store_reply *reply)
@@ -309,6 +298,7 @@ static void store_answers(void *caller, const struct store_reply *reply)
                    &world->counts->lost_answers);
     if (message->request.verb == VERB_STORE_READ || reply->result != REPLY_OK)
         return;
+    session_judge_note(&world->judge, reply);
     load_after(world, message, reply);
     oracle_changed(world,
                    &(struct change){.writer = &world->actors[message->actor],
@@ -322,26 +312,30 @@ static void store_answers(void *caller, const struct store_reply *reply)
 static void load_before(void *caller, const struct store_reply *reply)
 {
     struct delivery *delivery = caller;
+    struct world *world = delivery->world;
     struct event ignored = {0};
     const char *why = NULL;
-    translate_reply(reply, delivery->message->request.key, &delivery->world->before, &ignored,
-                    &why);
+    translate_reply(reply, delivery->message->request.key, &world->before, &ignored, &why);
+    if (!world_by_session(world))
+        return;
+    session_judge_restore(&world->judge, &world->before);
+    session_judge_request(&world->judge, reply, &delivery->request);
 }
 
 void store_receives(struct world *world, const struct message *message)
 {
-    struct delivery delivery = {.world = world, .message = message};
+    struct delivery delivery = {.world = world, .message = message, .request = message->request};
     if (world->store_down) {
         world->counts->lost_requests++;
         return;
     }
-    struct store_request request = message->request;
-    if (request.verb != VERB_STORE_READ) {
-        struct store_request look = {.verb = VERB_STORE_READ, .key = request.key};
+    struct store_request *request = &delivery.request;
+    request->bytes = message->bytes;
+    if (request->verb != VERB_STORE_READ) {
+        struct store_request look = {.verb = VERB_STORE_READ, .key = request->key};
         memory_driver.submit(world->store, &look, load_before, &delivery);
     }
-    request.bytes = message->bytes;
-    memory_driver.submit(world->store, &request, store_answers, &delivery);
+    memory_driver.submit(world->store, request, store_answers, &delivery);
 }
 
 uint32_t actor_number(struct world *world)
@@ -451,6 +445,7 @@ void actor_crash(struct world *world, struct actor *actor)
     world_say(world, actor->name, "dies");
     history_crash(world, actor);
     world->dead_session[actor->session] = true;
+    world->died_ms[world->dead_count] = world->now_ms;
     world->dead[world->dead_count++] = actor->session;
     for (struct actor *mate = NULL; (mate = next_in_process(world, actor, mate)) != NULL;) {
         runner_free(mate);

@@ -61,6 +61,15 @@ static bool is_dead(const struct world *world, uint64_t session)
     return world->rules.knows_sessions && world->dead_session[session];
 }
 
+/* True if that process had ended by then, in a store that knows. */
+static bool died_by(const struct world *world, uint64_t session, int64_t at_ms)
+{
+    for (size_t i = 0; world->rules.knows_sessions && i < world->dead_count; i++)
+        if (world->dead[i] == session)
+            return world->died_ms[i] <= at_ms;
+    return false;
+}
+
 static bool is_own(struct world *world, const struct change *change, const char *request)
 {
     return change->number == oracle_number(world, request);
@@ -199,7 +208,10 @@ static void check_places(struct world *world, const struct change *change)
     }
 }
 
-/* True if this write removed the grant after a crash, with a lock-delay that cannot be over yet. */
+/*
+ * True if this write removed the grant after a crash, with a lock-delay that cannot be over yet.
+ * Where no client knows the time, the delay begins with the write that notices the crash.
+ */
 static bool lock_delay_is_due(struct world *world, const struct change *change,
                               const struct grant *was)
 {
@@ -207,8 +219,9 @@ static bool lock_delay_is_due(struct world *world, const struct change *change,
     bool gone = record_grant_by_request(&world->after, was->request) == NULL;
     int64_t ends_ms = was->renewed.time_ms + was->ttl_ms + was->lock_delay_ms;
     bool justified = removal_is_justified(world, change, was, &crash);
-    return gone && justified && crash && was->lock_delay_ms > 0 && ends_ms > world->now_ms &&
-           change->verb != VERB_BREAK && world->rules.facts.judge == JUDGE_STORE_TIME;
+    bool timed = world->rules.facts.judge == JUDGE_STORE_TIME && ends_ms > world->now_ms;
+    return gone && justified && crash && was->lock_delay_ms > 0 && change->verb != VERB_BREAK &&
+           (timed || world_by_session(world));
 }
 
 static void check_spans(struct world *world, const struct change *change, bool crash)
@@ -225,8 +238,11 @@ static void check_spans(struct world *world, const struct change *change, bool c
     bool delay_due = false;
     for (size_t i = 0; i < world->before.grant_count; i++)
         delay_due = delay_due || lock_delay_is_due(world, change, &world->before.grants[i]);
-    if (delay_due && world->after.delay.length_ms == 0)
+    const struct span *delay = &world->after.delay;
+    if (delay_due && delay->length_ms == 0)
         oracle_fail(world, change->writer, "lock-delay", "a crash without its lock-delay");
+    if (delay_due && world_by_session(world) && delay->since.revision != change->revision)
+        oracle_fail(world, change->writer, "lock-delay", "began before the crash was noticed");
     bool delay_began = world->after.delay.length_ms > 0 && world->before.delay.length_ms == 0;
     if (delay_began && !crash)
         oracle_fail(world, change->writer, "lock-delay", "a lock-delay without a crash");
@@ -288,6 +304,8 @@ static void keep_truth(void *caller, const struct store_reply *reply)
     struct event ignored = {0};
     const char *why = NULL;
     translate_reply(reply, "", &world->before, &ignored, &why);
+    if (world_by_session(world))
+        session_judge_restore(&world->judge, &world->before);
 }
 
 /* The store's current record of the actor's key, in world->before. */
@@ -308,14 +326,35 @@ static void check_lost(struct world *world, const struct actor *actor)
         oracle_fail(world, actor, "rule 4", "told lost without a cause");
 }
 
+/*
+ * Only the store can end a holder here, and it named this end before the request began. An
+ * exclusive grant is alone, so no other can have been in the way; a waiter may not have polled yet.
+ */
+static void check_blocker(struct world *world, const struct actor *actor, enum outcome outcome)
+{
+    const struct record *before = &world->before;
+    const struct grant *grant = &before->grants[0];
+    const struct span *cooling = &before->cooling;
+    int64_t named_ms = actor->began_ms - world->judge.late_ms; /* ended by then */
+    bool sole = before->grant_count == 1 && grant->mode == MODE_EXCLUSIVE &&
+                grant->granted.time_ms < actor->began_ms && !actor->options.request.waits;
+    if (outcome == OUTCOME_BUSY && sole && grant->bound && died_by(world, grant->session, named_ms))
+        oracle_fail(world, actor, "rule 11", "told busy because of a dead holder");
+    if (outcome == OUTCOME_COOLING && cooling->length_ms > 0 && before->kind == KIND_LOCK &&
+        cooling->since.time_ms + cooling->length_ms <= named_ms)
+        oracle_fail(world, actor, "rule 5", "told cooling after the cooldown");
+}
+
 /* Busy and cooling are facts about the store, and leave no grant of the client behind. */
-static void check_refused(struct world *world, const struct actor *actor)
+static void check_refused(struct world *world, const struct actor *actor, enum outcome outcome)
 {
     if (!actor->answered)
         oracle_fail(world, actor, "rule 10", "told of others while the store never answered");
+    read_truth(world, actor);
+    if (world_by_session(world))
+        check_blocker(world, actor, outcome);
     if (world->acquisitions[actor->number].writes_in_flight > 0)
         return;
-    read_truth(world, actor);
     const struct grant *grant = record_grant_by_request(&world->before, actor->request);
     if (grant == NULL)
         return;
@@ -374,7 +413,7 @@ void oracle_told(struct world *world, struct actor *actor, const struct lease_ou
     case NOTIFY_ENDED:
         world->counts->unavailable += out->outcome == OUTCOME_UNAVAILABLE ? 1 : 0;
         if (out->outcome == OUTCOME_BUSY || out->outcome == OUTCOME_COOLING)
-            check_refused(world, actor);
+            check_refused(world, actor, out->outcome);
         if (out->outcome == OUTCOME_OK)
             oracle_once_told(world, actor);
         return;

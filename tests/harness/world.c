@@ -87,6 +87,7 @@ void world_init(struct world *world, uint64_t seed, struct counts *counts)
     world->next_number = 1;
     world->next_session = 1;
     world->rules.facts = memory_driver.facts;
+    world->judge.late_ms = 0;
     world->heap = calloc(1, sizeof *world->heap);
     world->store = malloc(memory_driver.state_size);
     if (world->heap == NULL || world->store == NULL)
@@ -117,6 +118,11 @@ void world_done(struct world *world)
     free(world->store);
     free(world->heap->items);
     free(world->heap);
+}
+
+bool world_by_session(const struct world *world)
+{
+    return world->rules.facts.judge == JUDGE_SESSION;
 }
 
 bool world_idle(const struct world *world)

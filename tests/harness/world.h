@@ -8,6 +8,8 @@
 #ifndef LEASEHOLD_TESTS_WORLD_H
 #define LEASEHOLD_TESTS_WORLD_H
 
+#include "session_judge.h"
+
 #include "base/random.h"
 #include "store/translate.h"
 
@@ -192,13 +194,14 @@ struct world {
     struct acquisition acquisitions[NUMBERS_MAX];
     struct known_id ids[IDS_MAX];
     bool dead_session[NUMBERS_MAX];
-    uint64_t dead[NUMBERS_MAX]; /* the same as a list, for the store's replies */
+    uint64_t dead[NUMBERS_MAX];   /* the same as a list, for the store's replies … */
+    int64_t died_ms[NUMBERS_MAX]; /* … and when each ended */
     size_t dead_count;
-    uint64_t ended[GRANTS_MAX];
     struct heap *heap;
     char violation[512];
     /* scratch */
     struct record record, before, after;
+    struct session_judge judge; /* with JUDGE_SESSION */
     struct lease_output output;
     char encoded[RECORD_MAX];
 };

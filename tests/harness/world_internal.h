@@ -56,6 +56,7 @@ void actor_step(struct world *world, struct actor *actor, struct event *event,
 /* The time of its timer has come. */
 void actor_wake(struct world *world, struct actor *actor);
 void actor_report(struct world *world, struct actor *actor);
+bool world_by_session(const struct world *world);
 void actor_shape_answer(struct world *world, const struct actor *actor, struct store_reply *notify);
 void actor_transmit(struct world *world, struct actor *actor, const struct store_request *request,
                     uint32_t serial);

@@ -72,6 +72,7 @@ struct scenario {
     struct store_facts facts;
     int64_t lock_delay_ms;
     bool tells_dead;    /* the store reports which sessions have ended */
+    bool unbound;       /* grants outlive their processes */
     bool remembers;     /* clients act on their last reply instead of reading first */
     bool loses_notices; /* every notification is lost */
     bool bare_notices;  /* notifications do not carry the record */
@@ -300,6 +301,10 @@ void check_that(bool holds, const char *what);
 struct brief world_truth(const struct world *world);
 uint64_t brief_token(const struct brief_grant *grant);
 bool brief_ended(const struct world *world, const struct brief_grant *grant);
+/* By its length alone. */
+bool brief_expired(const struct world *world, const struct brief_grant *grant);
+/* A store that judges by sessions tests a token itself: its records carry no time. */
+bool session_refuses(const struct world *world, uint64_t token);
 bool brief_blocks(const struct world *world, const struct brief_span *span);
 
 #endif

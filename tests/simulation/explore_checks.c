@@ -35,7 +35,7 @@ static int64_t elapsed_ms(const struct world *world, const struct mark *since)
     return world->now_ms - BEGIN_MS - at_ms;
 }
 
-static bool has_run_out(const struct world *world, const struct brief_grant *grant)
+bool brief_expired(const struct world *world, const struct brief_grant *grant)
 {
     return elapsed_ms(world, &grant->renewed) >= grant->ttl_ms;
 }
@@ -47,7 +47,7 @@ static bool session_over(const struct world *world, uint8_t session)
 
 bool brief_ended(const struct world *world, const struct brief_grant *grant)
 {
-    return has_run_out(world, grant) || (grant->bound && session_over(world, grant->session));
+    return brief_expired(world, grant) || (grant->bound && session_over(world, grant->session));
 }
 
 bool brief_blocks(const struct world *world, const struct brief_span *span)
@@ -61,6 +61,13 @@ static const struct brief_grant *grant_by_token(const struct brief *brief, uint6
         if (brief_token(&brief->grants[i]) == token)
             return &brief->grants[i];
     return NULL;
+}
+
+bool session_refuses(const struct world *world, uint64_t token)
+{
+    struct brief truth = world_truth(world);
+    const struct brief_grant *grant = grant_by_token(&truth, token);
+    return playing->facts.judge == JUDGE_SESSION && grant != NULL && brief_expired(world, grant);
 }
 
 static const struct brief_grant *grant_by_request(const struct brief *brief, uint8_t request)
@@ -440,6 +447,8 @@ static void check_ended(const struct world *world, const struct actor *before, u
         check_busy(world, who, store_view);
         return;
     case OUTCOME_COOLING:
+        check_that((store_view->over & OVER_COOLING) == 0,
+                   "told cooling although the store says that it is over (rule 5)");
         check_refused(world, who, store_view);
         return;
     case OUTCOME_UNAVAILABLE:
@@ -530,7 +539,7 @@ static void check_inside(const struct world *world, const struct brief *truth,
 {
     const struct brief_grant *grant = grant_by_token(truth, actor->lease.token);
     check_that(grant != NULL, "at work without a grant in the store (rule 3)");
-    check_that(grant == NULL || !has_run_out(world, grant),
+    check_that(grant == NULL || !brief_expired(world, grant),
                "at work when the store may grant anew (rule 3)");
 }
 

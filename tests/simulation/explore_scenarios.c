@@ -33,6 +33,10 @@
     {                                 \
         .judge = JUDGE_SESSION, USUAL \
     }
+#define SESSIONS_BY_TOKEN                                  \
+    {                                                      \
+        .judge = JUDGE_SESSION, .tests_grant = true, USUAL \
+    }
 
 const struct scenario scenarios[] = {
     {
@@ -81,6 +85,39 @@ const struct scenario scenarios[] = {
         .tells_dead = true,
         .test = {.lives = 1, .lost = 1, .ticks = 2, .crashes = 1},
         .proof = {.lives = 1, .lost = 1, .doubled = 1, .ticks = 2, .crashes = 1},
+    },
+    {
+        .name = "session-unbound",
+        .summary = "grants that outlive their processes, until the store says that they are over",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER}},
+        .facts = SESSIONS_BY_TOKEN,
+        .tells_dead = true,
+        .unbound = true,
+        .test = {.lives = 1, .ticks = 2, .crashes = 1},
+        .proof = {.lives = 1, .lost = 1, .doubled = 1, .ticks = 2, .crashes = 1},
+    },
+    {
+        .name = "session-memory",
+        .summary = "clients act on what they last heard of the living and the dead",
+        .clients = 2,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = SESSIONS_BY_TOKEN,
+        .tells_dead = true,
+        .remembers = true,
+        .test = {.lives = 1, .lost = 1, .ticks = 1, .crashes = 1},
+        .proof = {.lives = 2, .lost = 1, .ticks = 1, .crashes = 1},
+    },
+    {
+        .name = "session-readers",
+        .summary = "two readers and a writer, and one of the readers dies",
+        .clients = 3,
+        .parts = {{READER, WAITS}, {READER, WAITS}, {WRITER, WAITS}},
+        .facts = SESSIONS_BY_TOKEN,
+        .tells_dead = true,
+        .unbound = true,
+        .test = {.lives = 1, .ticks = 0, .crashes = 1},
+        .proof = {.lives = 1, .ticks = 1, .crashes = 1},
     },
     {
         .name = "pauses",
@@ -162,6 +199,16 @@ const struct scenario scenarios[] = {
         .parts = {{WRITER, WAITS, .cooldown_ms = 2000, .once = true}, {WRITER, WAITS}},
         .facts = OBSERVED,
         .test = {.lives = 2, .ticks = 2},
+        .proof = {.lives = 2, .lost = 1, .doubled = 1, .ticks = 2},
+    },
+    {
+        .name = "cooldown-session",
+        .summary = "a release with a cooldown whose end only the store knows",
+        .clients = 2,
+        .parts = {{WRITER, WAITS, .cooldown_ms = 2000, .once = true}, {WRITER, WAITS}},
+        .facts = SESSIONS,
+        .tells_dead = true,
+        .test = {.lives = 2, .ticks = 1},
         .proof = {.lives = 2, .lost = 1, .doubled = 1, .ticks = 2},
     },
     {

@@ -97,7 +97,7 @@ static void set_options(const struct world *world, uint8_t who)
                                        .priority = part->priority,
                                        .ttl_ms = TTL_MS,
                                        .lock_delay_ms = playing->lock_delay_ms,
-                                       .bound = true,
+                                       .bound = !playing->unbound,
                                        .waits = waits};
     if (who == OPERATOR)
         set_operation(actor, &options.request);
@@ -179,7 +179,7 @@ static struct store_view view_of_store(const struct world *world)
         return store_view;
     struct brief brief = world_truth(world);
     for (size_t i = 0; i < brief.grant_count; i++)
-        if (brief_ended(world, &brief.grants[i]))
+        if (brief_expired(world, &brief.grants[i]))
             store_view.over = (uint8_t)(store_view.over | 1U << i);
     if (brief.cooling.length_ms > 0 && !brief_blocks(world, &brief.cooling))
         store_view.over |= OVER_COOLING;
@@ -188,16 +188,22 @@ static struct store_view view_of_store(const struct world *world)
     return store_view;
 }
 
-static void mark_dead_and_over(const struct store_view *store_view, struct record *record)
+/* The sessions and tokens that the reply names; valid until the next call. */
+static void name_dead_and_ended(const struct store_view *store_view, struct store_reply *reply)
 {
-    for (size_t i = 0; i < record->grant_count; i++) {
-        record->grants[i].dead = (store_view->dead >> record->grants[i].session & 1) != 0;
-        record->grants[i].over = (store_view->over >> i & 1) != 0;
-    }
-    for (size_t i = 0; i < record->waiter_count; i++)
-        record->waiters[i].dead = (store_view->dead >> record->waiters[i].session & 1) != 0;
-    record->cooling.over = (store_view->over & OVER_COOLING) != 0;
-    record->delay.over = (store_view->over & OVER_DELAY) != 0;
+    static uint64_t sessions[16], tokens[BRIEF_MAX];
+    struct brief brief =
+        brief_of(store_view->page, store_view->written.revision, store_view->written.time_ms);
+    reply->dead_sessions = sessions;
+    reply->ended_tokens = tokens;
+    for (unsigned i = 0; i < sizeof sessions / sizeof sessions[0]; i++)
+        if ((store_view->dead >> i & 1) != 0)
+            sessions[reply->dead_count++] = i;
+    for (size_t i = 0; i < brief.grant_count; i++)
+        if ((store_view->over >> i & 1) != 0)
+            tokens[reply->ended_count++] = brief_token(&brief.grants[i]);
+    reply->cooling_over = (store_view->over & OVER_COOLING) != 0;
+    reply->delay_over = (store_view->over & OVER_DELAY) != 0;
 }
 
 /* Turns the view into the core's event, through the shipped translate_reply(). */
@@ -212,11 +218,11 @@ static void event_of_view(const struct store_view *store_view, enum reply_status
     if (store_view->page != NULL) {
         reply.bytes = store_view->page->bytes;
         reply.length = store_view->page->length;
+        if (store_view->dead != 0 || store_view->over != 0)
+            name_dead_and_ended(store_view, &reply);
     }
     translate_reply(&reply, options.request.key, &scratch, event, &why);
     check_that(why == NULL, "the store holds a record that nobody can read");
-    if (event->known)
-        mark_dead_and_over(store_view, &scratch);
 }
 
 /* A step of an actor, and its consequences */
@@ -372,7 +378,8 @@ static bool carry_out(struct world *world, const struct message *message)
     }
     if (!playing->facts.tests_grant)
         request.condition.token = 0;
-    if (!condition_holds(&request, &stored, &scratch))
+    if (session_refuses(world, request.condition.token) ||
+        !condition_holds(&request, &stored, &scratch))
         return false;
     const struct page *page = message->page;
     if (request.verb == VERB_STORE_SWAP && request.condition.kind == IF_GRANT)

@@ -42,7 +42,8 @@ bool pollers_all_handled(void)
 /* How the expiry of a claim, or of an id, is determined. */
 static void choose_judge(struct world *world, struct world_rules *rules)
 {
-    switch (below(world, 6)) {
+    uint64_t kind = below(world, 6);
+    switch (script_by_session ? 1 : kind) {
     case 0:
         rules->facts.judge = JUDGE_OBSERVED;
         rules->facts.tests_grant = false;
@@ -50,6 +51,7 @@ static void choose_judge(struct world *world, struct world_rules *rules)
     case 1:
         rules->facts.judge = JUDGE_SESSION;
         rules->knows_sessions = true;
+        world->judge.late_ms = chance(world, 5000) ? between(world, 0, 2000) : 0;
         return;
     case 2: /* a server with dates in whole seconds */
         rules->tick_ms = 1000;

@@ -21,7 +21,7 @@ enum {
     STORE_COMES,
 };
 
-bool script_on_executor, script_with_local_queue;
+bool script_on_executor, script_with_local_queue, script_by_session;
 
 struct life {
     uint64_t first_operation; /* count at the seed's start */
@@ -288,6 +288,8 @@ static void choose_plain_store(struct world *world, struct life *life)
     world->faults.doubled = 0; /* the duplicate of a release is stale */
     life->ttl_most_ms = life->ttl_least_ms;
     life->plain = true;
+    if (script_by_session) /* the checker knows no sessions: leases end by their TTL, none late */
+        world->rules.facts.judge = JUDGE_SESSION;
 }
 
 static void choose_store(struct world *world, bool wild)
@@ -303,7 +305,8 @@ static void choose_store(struct world *world, bool wild)
     rules->overlaps_allowed = wild;
     if (wild) /* on a distant store a fast clock would always time out */
         world->faults.least_ms = 0;
-    switch (below(world, 6)) {
+    uint64_t kind = below(world, 6);
+    switch (script_by_session ? 1 : kind) {
     case 0:
         rules->facts.judge = JUDGE_OBSERVED;
         rules->facts.tests_grant = false;
@@ -311,6 +314,7 @@ static void choose_store(struct world *world, bool wild)
     case 1:
         rules->facts.judge = JUDGE_SESSION;
         rules->knows_sessions = true;
+        world->judge.late_ms = chance(world, 5000) ? between(world, 0, 2000) : 0;
         break;
     case 2: /* one host, one clock */
         rules->facts.one_clock = !wild;

@@ -21,6 +21,9 @@ extern bool script_on_executor;
  * no grant of the store, and its lease began before it. */
 extern bool script_with_local_queue;
 
+/* Every store judges by sessions: it has no clock that its clients can read. */
+extern bool script_by_session;
+
 /* Plays the whole seed; world->violation has the first violation, if there is one. */
 void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE *trace);
 

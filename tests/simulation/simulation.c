@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs seeds in parallel processes, by default two, and prints the counts: simulation [--seeds N]
- * [--first N] [--jobs N] [--executor 0|1] [--local-queue 0|1] [--replay SEED] [--mutant NAME].
+ * [--first N] [--jobs N] [--executor 0|1] [--local-queue 0|1] [--judge any|session] [--replay SEED]
+ * [--mutant NAME].
  * Output is TAP. A violation prints its seed; `make replay SEED=…` prints every decision that led
  * to it.
  */
@@ -173,12 +174,13 @@ static int report(const struct plan *plan, const struct result *sum, double seco
     (void)printf("%sok %u - %" PRIu64 " seeds, %" PRIu64 " steps, %" PRIu64 " violations\n",
                  safe ? "" : "not ", ++test, sum->seeds, sum->counts.steps, sum->violations);
     if (!safe)
-        (void)printf(
-            "# seed %" PRIu64 ": %s\n# see it with: %s%" PRIu64 "\n", sum->bad_seed, sum->violation,
-            script_with_local_queue ? "build/sim/tests/simulation --local-queue 1 --replay "
-            : script_on_executor    ? "build/sim/tests/simulation --executor 1 --replay "
-                                    : "make replay SEED=",
-            sum->bad_seed);
+        (void)printf("# seed %" PRIu64
+                     ": %s\n# see it with: build/sim/tests/simulation%s%s --replay %" PRIu64 "\n",
+                     sum->bad_seed, sum->violation,
+                     script_with_local_queue ? " --local-queue 1"
+                     : script_on_executor    ? " --executor 1"
+                                             : "",
+                     script_by_session ? " --judge session" : "", sum->bad_seed);
 #define PRINT_COUNT(name)                                             \
     (void)printf("#   %-16s %" PRIu64 "\n", #name, sum->counts.name); \
     zeros += sum->counts.name == 0 ? 1 : 0;
@@ -252,6 +254,8 @@ int main(int argc, char **argv)
             script_on_executor = number != 0;
         else if (strcmp(argv[i], "--local-queue") == 0)
             script_with_local_queue = number != 0;
+        else if (strcmp(argv[i], "--judge") == 0)
+            script_by_session = strcmp(argv[i + 1], "session") == 0;
         else if (strcmp(argv[i], "--replay") == 0)
             replayed = number;
         else if (strcmp(argv[i], "--mutant") == 0)

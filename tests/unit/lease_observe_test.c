@@ -66,14 +66,41 @@ static void a_later_waiter_polls_now_and_then(void **state)
     wake_between(START_MS + 5100, START_MS + 6350);
 }
 
-/* The store reports when a lease ends, or no clock does. */
-static void without_a_time_it_looks_now_and_then(void **state)
+/* Only the store can report the end: it is polled when that is due, and then ever less often. */
+static void by_session_it_polls_when_the_end_is_due(void **state)
+{
+    static const int64_t polls_ms[] = {9000, 9010, 9020, 9040, 9080, 9160};
+    (void)state;
+    facts.judge = JUDGE_SESSION;
+    facts.poll_ms = 100000;
+    wait_behind_b();
+    for (size_t i = 0; i < sizeof polls_ms / sizeof polls_ms[0]; i++) {
+        wake_between(START_MS + polls_ms[i], START_MS + polls_ms[i]);
+        carry_out();
+        assert_line("waiting + answer ok -> waiting; verdict waiting");
+    }
+}
+
+/* The reply that queues it reports an end: that may be its turn. */
+static void an_end_reported_while_queueing_is_read_at_once(void **state)
 {
     (void)state;
     facts.judge = JUDGE_SESSION;
-    facts.poll_ms = 20000;
-    wait_behind_b();
-    wake_between(START_MS + 20400, START_MS + 25400);
+    for (int i = 0; i < 4; i++) {
+        (void)neighbour(VERB_ACQUIRE, "b");
+        begin();
+        carry_out();
+        record.grants[0].over = i == 1;
+        record.grants[0].dead = record.grants[0].bound = i == 2;
+        record.delay.length_ms = i == 3 ? 60000 : 0;
+        record.delay.over = i == 3;
+        struct event event = {.kind = EVENT_REPLY, .now_ms = now_ms, .serial = lease.serial};
+        event.known = true;
+        event.at = (struct stamp){.revision = 2, .time_ms = TIME_UNKNOWN};
+        lease_step(&lease, &event, &record, &out, NULL);
+        assert_int_equal(lease.state, LEASE_WAITING);
+        assert_int_equal(out.action, i == 0 ? ACTION_NONE : ACTION_READ);
+    }
 }
 
 static void without_a_clock_it_looks_when_it_has_seen_enough(void **state)
@@ -321,7 +348,8 @@ int main(void)
         LEASE_TEST(the_next_in_line_looks_when_the_lease_ends),
         LEASE_TEST(the_next_in_line_looks_when_the_delay_ends),
         LEASE_TEST(a_later_waiter_polls_now_and_then),
-        LEASE_TEST(without_a_time_it_looks_now_and_then),
+        LEASE_TEST(by_session_it_polls_when_the_end_is_due),
+        LEASE_TEST(an_end_reported_while_queueing_is_read_at_once),
         LEASE_TEST(without_a_clock_it_looks_when_it_has_seen_enough),
         LEASE_TEST(a_lease_of_unknown_age_is_looked_at_now_and_then),
         LEASE_TEST(a_lapsed_offer_is_passed_on_to_us),

@@ -16,9 +16,9 @@ store sessions
     504 bob   acquiring + answer ok -> waiting; told waiting
    1622 bob   waiting + timer -> waiting; read
    1624 bob   waiting + answer ok -> waiting; verdict waiting
-   2671 bob   waiting + timer -> waiting; read
-   2673 bob   waiting + answer ok -> acquiring; verdict granted, expired 1; swap if revision 2
-   2675 bob   acquiring + answer ok -> held; told held, token 3072; deadline 22673, kill 27673
+   2502 bob   waiting + timer -> waiting; read
+   2504 bob   waiting + answer ok -> acquiring; verdict granted, expired 1; swap if revision 2
+   2506 bob   acquiring + answer ok -> held; told held, token 3072; deadline 22504, kill 27504
    3500       * bob lets go
    3500 bob   held + let go -> releasing; verdict done; delete if revision 3
    3502 bob   releasing + answer ok -> ended; told ok

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See session_judge.h. Judges by its own numbers, without core/rules.h. */
+#include "session_judge.h"
+
+#include "store/condition.h"
+#include "wire/record_codec.h"
+
+#include <stdlib.h>
+
+enum { TIMES_FIRST = 1024 };
+
+void session_judge_note(struct session_judge *judge, const struct store_reply *reply)
+{
+    size_t at = reply->written.revision, size = judge->size > 0 ? judge->size : TIMES_FIRST;
+    if (!reply->present)
+        return;
+    while (size <= at)
+        size *= 2;
+    if (size > judge->size) {
+        judge->times = realloc(judge->times, size * sizeof judge->times[0]);
+        if (judge->times == NULL)
+            abort();
+        judge->size = size;
+    }
+    judge->times[at] = reply->written.time_ms;
+}
+
+/* A test's own record may have a stamp that no write made: it began with time itself. */
+static int64_t session_judge_time(const struct session_judge *judge, const struct stamp *stamp)
+{
+    return stamp->revision < judge->size ? judge->times[stamp->revision] : 0;
+}
+
+static void restore_stamp(const struct session_judge *judge, struct stamp *stamp)
+{
+    if (stamp->revision != THIS_WRITE && stamp->time_ms == TIME_UNKNOWN)
+        stamp->time_ms = session_judge_time(judge, stamp);
+}
+
+void session_judge_restore(const struct session_judge *judge, struct record *record)
+{
+    for (size_t i = 0; i < record->grant_count; i++) {
+        restore_stamp(judge, &record->grants[i].granted);
+        restore_stamp(judge, &record->grants[i].renewed);
+    }
+    for (size_t i = 0; i < record->waiter_count; i++)
+        restore_stamp(judge, &record->waiters[i].offer);
+    restore_stamp(judge, &record->cooling.since);
+    restore_stamp(judge, &record->delay.since);
+    if (record->kind == KIND_WATERMARK)
+        restore_stamp(judge, &record->watermark.moved);
+}
+
+static bool session_judge_load(struct session_judge *judge, const struct store_reply *reply)
+{
+    struct codec_error error;
+    struct record *record = &judge->record;
+    if (!reply->present || record_decode(reply->bytes, reply->length, record, &error) != DECODE_OK)
+        return false;
+    record_resolve(record, &reply->written);
+    return true;
+}
+
+static bool has_ended(const struct session_judge *judge, const struct stamp *since,
+                      int64_t length_ms, int64_t now_ms)
+{
+    return session_judge_time(judge, since) + length_ms + judge->late_ms <= now_ms;
+}
+
+static bool span_is_over(const struct session_judge *judge, const struct span *span, int64_t now_ms)
+{
+    return span->length_ms > 0 && has_ended(judge, &span->since, span->length_ms, now_ms);
+}
+
+void session_judge_reply(struct session_judge *judge, struct store_reply *reply)
+{
+    const struct record *record = &judge->record;
+    int64_t now_ms = reply->now_ms;
+    reply->ended_tokens = judge->ended;
+    reply->ended_count = 0;
+    bool known = session_judge_load(judge, reply);
+    for (size_t i = 0; known && i < record->grant_count; i++) {
+        const struct grant *grant = &record->grants[i];
+        if (has_ended(judge, &grant->renewed, grant->ttl_ms, now_ms))
+            judge->ended[reply->ended_count++] = grant_token(grant);
+    }
+    reply->cooling_over = known && span_is_over(judge, &record->cooling, now_ms);
+    reply->delay_over = known && span_is_over(judge, &record->delay, now_ms);
+    reply->now_ms = reply->written.time_ms = TIME_UNKNOWN;
+}
+
+/* True if the token's grant has ended by its length; its other conditions are those of any store.
+ */
+static bool token_has_ended(struct session_judge *judge, const struct store_reply *current,
+                            uint64_t token)
+{
+    if (!session_judge_load(judge, current))
+        return true;
+    const struct grant *grant = record_grant_by_token(&judge->record, token);
+    return grant == NULL || has_ended(judge, &grant->renewed, grant->ttl_ms, current->now_ms);
+}
+
+void session_judge_request(struct session_judge *judge, const struct store_reply *current,
+                           struct store_request *request)
+{
+    bool writes = request->verb == VERB_STORE_SWAP || request->verb == VERB_STORE_DELETE;
+    if (!writes || request->condition.token == 0)
+        return;
+    struct condition met = {.kind = IF_REVISION, .revision = current->written.revision};
+    struct stored_record stored = {.bytes = current->present ? current->bytes : NULL,
+                                   .length = current->length,
+                                   .written = current->written,
+                                   .now_ms = TIME_UNKNOWN};
+    stored.written.time_ms = TIME_UNKNOWN;
+    if (token_has_ended(judge, current, request->condition.token) ||
+        !condition_holds(request, &stored, &judge->record)) {
+        met.revision = REVISION_MAX; /* never: the driver replies with the current record */
+    } else if (request->verb == VERB_STORE_SWAP && request->condition.kind == IF_GRANT) {
+        request->length =
+            condition_renewal(request, &stored, &judge->record, judge->bytes, sizeof judge->bytes);
+        request->bytes = judge->bytes;
+        request->retention_ms = record_retention_ms(&judge->record);
+    }
+    request->condition = met;
+}
