@@ -111,6 +111,7 @@ static void lease_granted(struct lease *l, const struct grant *grant, int64_t st
                           struct lease_output *out)
 {
     l->ttl_ms = grant->ttl_ms;
+    l->ticket = 0;
     set_deadlines(l, start_ms);
     l->attempts = l->conflicts = 0;
     if (l->now_ms >= l->deadline_ms) {
@@ -128,8 +129,11 @@ static void lease_granted(struct lease *l, const struct grant *grant, int64_t st
 static void keep_waiting(struct lease *l, struct record *record, const struct view *view,
                          struct lease_output *out)
 {
+    const struct waiter *own = record_waiter_by_session(record, l->options->request.session);
+    bool returns = l->options->facts->takeover_ms > 0 && own != NULL && own->passed == 0;
     lease_move(l, LEASE_WAITING);
     l->attempts = l->conflicts = 0;
+    l->ticket = returns ? own->ticket : 0; /* if its first offer is taken over */
     /* The waiter was queued by a cached record: the blocking grant may have ended since. */
     if (l->noticed || (l->sent == ACTION_SWAP && lease_is_overdue(l, record, view))) {
         lease_send(l, ACTION_READ, out);

@@ -61,6 +61,7 @@ static struct request request_of(const struct lease *l)
     if (l->token != 0)
         request.token = l->token;
     request.up_to = l->unsure ? l->up_to : 0;
+    request.ticket = l->ticket;
     bool lost = l->state == LEASE_RELEASING && l->final == OUTCOME_LOST;
     request.cooldown_ms = lost ? 0 : l->options->cooldown_ms;
     if (l->state == LEASE_OPERATION) /* its process may end at once: never bind a grant to it */
@@ -99,64 +100,6 @@ void lease_send(struct lease *l, enum action action, struct lease_output *out)
     l->next_at_ms = NEVER;
     out->action = action;
     out->serial = ++l->serial;
-}
-
-/* One write wakes a session at most once: the whole queue, or all holders and a few offers. */
-static void lease_wake(struct lease_output *out, uint64_t session)
-{
-    ASSERT(out->wake_count < WAITERS_MAX);
-    out->wake[out->wake_count++] = session;
-}
-
-/* As lease_wake(), before all sessions that get nothing. */
-static void lease_wake_given(struct lease_output *out, uint64_t session)
-{
-    lease_wake(out, session);
-    out->wake[out->wake_count - 1] = out->wake[out->given_count];
-    out->wake[out->given_count++] = session;
-}
-
-/* Wakes the waiters that this write offers or grants the key to. */
-static void wake_named(const struct lease *l, struct record *record, struct lease_output *out)
-{
-    const char *own = l->options->request.request;
-    const struct waiter *next = queue_next(record);
-    /* With one clock no acceptance would offer the rest: the next waiter requests it itself. */
-    if (l->options->facts->one_clock && out->verdict.offered == OFFERS_MAX && next != NULL)
-        lease_wake(out, next->session);
-    for (size_t i = 0; i < record->waiter_count; i++)
-        if (record->waiters[i].offered && record->waiters[i].offer.revision == THIS_WRITE)
-            lease_wake_given(out, record->waiters[i].session);
-    for (size_t i = 0; i < record->grant_count; i++) {
-        const struct grant *grant = &record->grants[i];
-        bool other = own == NULL || strcmp(grant->request, own) != 0;
-        if (other && grant->granted.revision == THIS_WRITE)
-            lease_wake_given(out, grant->session);
-    }
-}
-
-/* Wakes a sole holder whose wake-up carries the record: its release then needs no read. With a long
- * queue the wake-up carries no record and would be useless. */
-static void wake_holder(const struct lease *l, const struct record *record,
-                        struct lease_output *out)
-{
-    enum { NOTIFY_MAX = 32 };
-    bool waits = out->verdict.kind == VERDICT_WAITING && record->grant_count == 1;
-    if (l->options->facts->wakes_with_record && waits && record->waiter_count <= NOTIFY_MAX)
-        lease_wake(out, record->grants[0].session);
-}
-
-/* Wakes the sessions that must stop: waiters when a cooldown begins, holders on a break. */
-static void wake_dismissed(const struct record *record, const struct request *request,
-                           struct lease_output *out)
-{
-    bool cools = request->verb == VERB_MARK || request->verb == VERB_RELEASE;
-    if (cools && request->cooldown_ms > 0)
-        for (size_t i = 0; i < record->waiter_count; i++)
-            lease_wake(out, record->waiters[i].session);
-    if (request->verb == VERB_BREAK)
-        for (size_t i = 0; i < record->grant_count; i++)
-            lease_wake(out, record->grants[i].session);
 }
 
 /*
@@ -198,8 +141,7 @@ static void lease_write(struct lease *l, const struct request *request, struct r
             if (record->grants[i].renewed.revision == at->revision)
                 record->grants[i].granted.revision = THIS_WRITE;
     ASSERT(at->revision != 0 || record_needed(record)); /* an absent key is never deleted */
-    wake_named(l, record, out);
-    wake_holder(l, record, out);
+    lease_wake_after(l, record, out);
     lease_send(l, record_needed(record) ? ACTION_SWAP : ACTION_DELETE, out);
     if (!l->unsure) /* an absent key counts as revision 1: every later write is above it */
         l->up_to = at->revision > 0 ? at->revision : 1;
@@ -231,7 +173,7 @@ static void lease_decide(struct lease *l, struct record *record, const struct st
         lease_send(l, ACTION_READ, out);
         return;
     }
-    wake_dismissed(record, &request, out);
+    lease_wake_dismissed(record, &request, out);
     int64_t ends_ms = required_token_end(l, &request, record, &view);
     out->verdict = rules_decide(record, &request, &view);
     out->decided = true;
@@ -436,9 +378,11 @@ static void lease_notice_waiting(struct lease *l, const struct event *event, str
     } else if (waiter->offered) {
         lease_decide(l, record, &event->at, /* fresh= */ false, out);
     } else {
+        uint64_t offer = l->observations->offer;
         struct view view = lease_observe(l, record, &event->at, /* seen= */ true);
         int64_t poll_at_ms = lease_next_poll(l, record, &view);
-        if (poll_at_ms < l->next_at_ms)
+        bool settled = offer != 0 && offer != l->observations->offer;
+        if (settled || poll_at_ms < l->next_at_ms) /* settled: it no longer polls for that offer */
             l->next_at_ms = poll_at_ms;
     }
 }
@@ -580,7 +524,7 @@ void lease_step(struct lease *lease, const struct event *event, struct record *r
     lease->read_ms = event->read_ms;
     out->action = ACTION_NONE;
     out->notify = NOTIFY_NONE;
-    out->wake_count = out->given_count = 0;
+    out->wake_count = out->given_count = out->spare_count = 0;
     out->why = NULL;
     out->decided = false;
     if (lease_holds(lease) && lease->now_ms >= lease->deadline_ms &&

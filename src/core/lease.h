@@ -92,7 +92,8 @@ struct lease_output {
     struct condition condition;
     uint32_t serial;    /* to be returned with the reply */
     size_t wake_count;  /* sessions to wake once this write has succeeded … */
-    size_t given_count; /* … of which it grants or offers the key to the first ones */
+    size_t given_count; /* … of which it grants or offers the key to the first ones … */
+    size_t spare_count; /* … and of the last ones needs to reach only one, the first that lives */
     uint64_t wake[WAITERS_MAX];
     enum lease_notify notify;
     enum outcome outcome; /* with NOTIFY_ENDED */
@@ -134,6 +135,7 @@ struct lease {
     struct random random;                /* for jitter */
     int64_t now_ms, read_ms;             /* of the last event */
     uint64_t token;                      /* 0 until granted */
+    uint64_t ticket;                     /* of its queue position, to return to it; or 0 */
     int64_t ttl_ms;                      /* as granted */
     int64_t start_ms, deadline_ms, kill_at_ms;
     /* the request in flight, if any */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of the lease: lease.c, apply_verdict.c, lease_observe.c, lease_states.c,
- * lease_trace.c. */
+ * lease_trace.c, lease_wake.c. */
 #ifndef LEASEHOLD_CORE_LEASE_INTERNAL_H
 #define LEASEHOLD_CORE_LEASE_INTERNAL_H
 
@@ -36,6 +36,12 @@ bool lease_is_futile(const struct lease *lease, const struct event *event);
 /* Applies a verdict that holds: no write was needed, or the write succeeded. */
 void lease_apply_verdict(struct lease *lease, enum verdict_kind kind, struct record *record,
                          const struct view *view, struct lease_output *out);
+
+/* Wakes the sessions that must stop: waiters when a cooldown begins, holders on a break. */
+void lease_wake_dismissed(const struct record *record, const struct request *request,
+                          struct lease_output *out);
+/* Wakes those that the written record concerns. */
+void lease_wake_after(const struct lease *lease, struct record *record, struct lease_output *out);
 
 /* The client's view of time. `seen`: the record was just read from the store, not cached. */
 struct view lease_observe(struct lease *lease, struct record *record, const struct stamp *at,

@@ -136,11 +136,29 @@ static int64_t first_end(const struct lease *lease, const struct record *record,
     return delay->over ? min_ms(at, lease->now_ms) : at;
 }
 
+/* The shortest time that one of the oldest offers is left to its waiter. */
+static int64_t offer_lasts_ms(const struct lease *lease, const struct record *record)
+{
+    const struct store_facts *facts = lease->options->facts;
+    int64_t lasts_ms = facts->offer_grace_ms;
+    for (size_t i = 0; i < record->waiter_count; i++) {
+        const struct waiter *waiter = &record->waiters[i];
+        if (waiter->offered && waiter->offer.revision == lease->observations->offer)
+            lasts_ms = min_ms(lasts_ms, queue_offer_lasts_ms(waiter, facts));
+    }
+    return lasts_ms;
+}
+
 /* The waiter's rank: those behind poll later, so that a lapsed offer causes no thundering herd. */
 static int64_t turn_of(const struct lease *lease, struct record *record)
 {
     const struct waiter *own = record_waiter_by_session(record, lease->options->request.session);
-    return own == NULL || own == queue_next(record) ? 0 : 1 + (own - record->waiters);
+    int64_t ahead = 0;
+    if (own == NULL || own == queue_next(record))
+        return 0;
+    for (const struct waiter *waiter = record->waiters; waiter < own; waiter++)
+        ahead += waiter->offered ? 0 : 1;
+    return ahead > 0 ? ahead : 1; /* the one ahead came later, with a higher priority */
 }
 
 bool lease_is_overdue(const struct lease *lease, struct record *record, const struct view *view)
@@ -155,16 +173,20 @@ bool lease_is_overdue(const struct lease *lease, struct record *record, const st
  */
 int64_t lease_next_poll(struct lease *lease, struct record *record, const struct view *view)
 {
-    enum { TURN_MS = 100, TURNS_MAX = 30, LEAST_MS = 10 };
+    enum { TURN_MS = 100, TURNS_PER_OFFER = 4, TURNS_MAX = 30, LEAST_MS = 10 };
     if (MUTANT(NO_FALLBACK_LOOK))
         return NEVER;
     const struct store_facts *facts = lease->options->facts;
     int64_t poll_ms = facts->poll_ms, turn = turn_of(lease, record);
     int64_t jitter = (int64_t)random_below(&lease->random, (uint64_t)poll_ms / 4 + 1);
     int64_t at = lease->now_ms + poll_ms + poll_ms / 50 + jitter;
-    if (lease->observations->offer != 0)
-        at = min_ms(at, lease->observations->offer_since_ms + facts->offer_grace_ms +
-                            TURN_MS * min_ms(turn, TURNS_MAX) + jitter % LEAST_MS);
+    if (lease->observations->offer != 0) { /* those far behind leave it to those that were woken */
+        int64_t lasts_ms =
+            turn < SPARES_MAX ? offer_lasts_ms(lease, record) : facts->offer_grace_ms;
+        int64_t turn_ms = min_ms(TURN_MS, lasts_ms / TURNS_PER_OFFER);
+        at = min_ms(at, lease->observations->offer_since_ms + lasts_ms +
+                            turn_ms * min_ms(turn, TURNS_MAX) + jitter % LEAST_MS);
+    }
     if (turn == 0)
         at = min_ms(at, first_end(lease, record, view));
     return at > lease->now_ms + LEAST_MS ? at : lease->now_ms + LEAST_MS;

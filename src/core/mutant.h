@@ -27,6 +27,9 @@
     X(ACCEPT_UNCONDITIONAL, "an outdated notification accepts an offer without a condition")     \
     X(OFFER_IS_GRANT, "the release writes the next holder's grant, valid from the notification") \
     X(OFFER_NEVER_LAPSES, "an offer to a dead waiter is never passed on")                        \
+    X(TAKEOVER_AT_ONCE, "the next in line takes over an offer without waiting for the first")    \
+    X(PASSED_OVER_LOSES_TICKET, "a live waiter that was passed over returns as the last one")    \
+    X(PASSED_OVER_AGAIN, "a slow waiter is passed over each time that it is offered the key")    \
     X(NEWCOMER_OVERTAKES, "a newcomer takes a key that is offered to a waiter")                  \
     X(PRIORITY_NEVER_AGES, "being passed over does not raise the priority")                      \
     X(BREAK_IGNORED, "a broken grant can still be renewed")                                      \

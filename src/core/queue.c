@@ -87,6 +87,18 @@ struct grant *queue_grant(struct record *record, struct waiter *waiter)
 }
 
 /*
+ * A waiter that was passed over has the whole grace from then on: otherwise one whose messages are
+ * slower than those of all others would be passed over each time.
+ */
+int64_t queue_offer_lasts_ms(const struct waiter *waiter, const struct store_facts *facts)
+{
+    if (MUTANT(TAKEOVER_AT_ONCE))
+        return 0;
+    bool first = waiter->passed == 0 || MUTANT(PASSED_OVER_AGAIN);
+    return facts->takeover_ms > 0 && first ? facts->takeover_ms : facts->offer_grace_ms;
+}
+
+/*
  * Offers the key to the next waiters, as far as there is room, at most OFFERS_MAX at once. An offer
  * is not a grant: the waiter must accept it by a write of its own. Only where all processes read
  * one clock may another client's write begin its lease.

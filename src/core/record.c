@@ -364,6 +364,24 @@ struct waiter *record_add_waiter(struct record *record)
     return waiter;
 }
 
+struct waiter *record_return_waiter(struct record *record, uint64_t ticket)
+{
+    size_t at = record->waiter_count;
+    ASSERT(record->waiter_count < WAITERS_MAX && ticket < TICKET_MAX);
+    while (at > 0 && record->waiters[at - 1].ticket > ticket)
+        at--;
+    if (at > 0 && record->waiters[at - 1].ticket == ticket)
+        return NULL;
+    struct waiter *waiter = &record->waiters[at];
+    memmove(waiter + 1, waiter, (record->waiter_count - at) * sizeof *waiter);
+    record->waiter_count++;
+    memset(waiter, 0, sizeof *waiter);
+    waiter->ticket = ticket;
+    if (ticket >= record->next_ticket)
+        record->next_ticket = ticket + 1;
+    return waiter;
+}
+
 void record_remove_grant(struct record *record, struct grant *grant)
 {
     size_t at = (size_t)(grant - record->grants);

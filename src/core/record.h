@@ -25,6 +25,7 @@ enum {
     GRANTS_MAX = 64,
     WAITERS_MAX = 256,
     OFFERS_MAX = 8,
+    SPARES_MAX = 4, /* waiters behind an offer that one write tries to wake */
     PRIORITY_MAX = 100,
     RESULT_MAX = 1024,
     PAYLOAD_MAX = 64,
@@ -199,6 +200,8 @@ struct waiter *record_waiter_by_session(struct record *record, uint64_t session)
 size_t record_offers(const struct record *record);
 struct grant *record_add_grant(struct record *record);
 struct waiter *record_add_waiter(struct record *record);
+/* Adds a waiter at the position of a ticket that it had before; NULL if another waiter has it. */
+struct waiter *record_return_waiter(struct record *record, uint64_t ticket);
 void record_remove_grant(struct record *record, struct grant *grant);
 void record_remove_waiter(struct record *record, struct waiter *waiter);
 

@@ -50,12 +50,12 @@ bool record_is_cooling(const struct record *record, const struct view *view)
 
 static bool offer_lapsed(const struct waiter *waiter, const struct view *view)
 {
-    int64_t grace_ms = view->facts->offer_grace_ms;
     if (!waiter->offered || MUTANT(OFFER_NEVER_LAPSES))
         return false;
-    if (waiter->offer.revision <= view->offer_revision && view->offer_observed_ms >= grace_ms)
+    if (waiter->offer.revision <= view->offer_revision &&
+        view->offer_observed_ms >= queue_offer_lasts_ms(waiter, view->facts))
         return true;
-    return has_passed(&waiter->offer, grace_ms, /* observed_ms= */ 0, view);
+    return has_passed(&waiter->offer, view->facts->offer_grace_ms, /* observed_ms= */ 0, view);
 }
 
 /*
@@ -181,14 +181,24 @@ static struct waiter *find_waiter(struct record *record, const struct request *r
     return record_waiter_by_request(record, request->request);
 }
 
-/* Tickets do not run out in practice, but a forged record can exhaust them. */
-static struct waiter *new_waiter(struct record *record, const struct store_facts *facts)
+/*
+ * A live waiter whose offer was taken over returns with its ticket, as one that was passed over.
+ * Tickets do not run out in practice, but a forged record can exhaust them.
+ */
+static struct waiter *new_waiter(struct record *record, const struct request *request,
+                                 const struct store_facts *facts)
 {
     if (record->waiter_count == 0 && record->next_ticket >= TICKET_MAX)
         record->next_ticket = 1;
     if (record->waiter_count >= facts->waiters_max || record->next_ticket >= TICKET_MAX)
         return NULL;
-    return record_add_waiter(record);
+    struct waiter *waiter = request->ticket != 0 && !MUTANT(PASSED_OVER_LOSES_TICKET)
+                                ? record_return_waiter(record, request->ticket)
+                                : NULL;
+    if (waiter == NULL)
+        return record_add_waiter(record);
+    waiter->passed = 1;
+    return waiter;
 }
 
 /* NULL if the queue or the record is full. */
@@ -200,7 +210,7 @@ static struct waiter *own_waiter(struct record *record, const struct request *re
                 strcmp(waiter->request, request->request) == 0;
     if (same)
         return waiter;
-    if (waiter == NULL && (waiter = new_waiter(record, facts)) == NULL)
+    if (waiter == NULL && (waiter = new_waiter(record, request, facts)) == NULL)
         return NULL;
     fill_waiter(waiter, request);
     if (record_fits(record, RECORD_MAX - RECORD_RESERVE))
@@ -313,7 +323,8 @@ static struct verdict acquire_in_queue(struct record *record, const struct reque
     } else if (request->waits) {
         out.kind = VERDICT_WAITING;
         out.write = out.write || !was_queued;
-        if (record->waiter_count > waiters && view->age_ms >= 0)
+        bool is_new = record->waiter_count > waiters && waiter->passed == 0;
+        if (is_new && view->age_ms >= 0)
             record_time_ticket(record, waiter, view->at.time_ms + view->age_ms);
     } else {
         out.kind = VERDICT_BUSY;

@@ -44,8 +44,9 @@ struct request {
     const char *holder;
     const char *request; /* the acquisition's identity: acquire, leave, mark, advance */
     uint64_t session;
-    uint64_t token; /* renew, release */
-    uint64_t up_to; /* break, clear, set: ignore later revisions; 0: no bound */
+    uint64_t token;  /* renew, release */
+    uint64_t ticket; /* acquire: of the position that the request had in the queue; or 0 */
+    uint64_t up_to;  /* break, clear, set: ignore later revisions; 0: no bound */
     enum mode mode;
     uint32_t limit; /* MODE_SLOT: size of the semaphore; otherwise 0 */
     int32_t priority;
@@ -87,6 +88,8 @@ struct store_facts {
     int64_t answer_ms;         /* usual time of a reply */
     int64_t reply_timeout_ms;  /* of the first attempt; retries wait longer */
     int64_t offer_grace_ms;    /* then an offer that was not accepted is passed on */
+    int64_t takeover_ms;       /* … or taken over by a waiter that watched it for a few answer
+                                * times; 0: not before the grace has passed */
     int64_t poll_ms;           /* a waiter's fallback poll interval */
     int64_t ttl_ms;            /* if the caller gives none */
     int64_t ttl_least_ms;      /* the shortest that can be renewed in time; 0: no minimum */
@@ -183,5 +186,7 @@ struct waiter *queue_next(struct record *record);
 bool queue_admits(const struct record *record, enum mode mode, const struct view *view);
 struct grant *queue_grant(struct record *record, struct waiter *waiter);
 uint16_t queue_offer_next(struct record *record, const struct view *view);
+/* How long an observer leaves the offer to that waiter, by its own clock. */
+int64_t queue_offer_lasts_ms(const struct waiter *waiter, const struct store_facts *facts);
 
 #endif

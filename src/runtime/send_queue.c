@@ -30,16 +30,18 @@ static bool is_holder_request(const struct lease *lease)
 /* Waiters of our own process are notified by the reply to the write. */
 static void copy_other_sessions(uint64_t *to, struct store_request *request, uint64_t own)
 {
-    size_t count = 0, given_count = 0;
+    size_t count = 0, given_count = 0, spare_count = 0;
     for (size_t i = 0; i < request->wake_count; i++) {
         if (request->wake[i] == own)
             continue;
         to[count++] = request->wake[i];
         given_count += i < request->given_count ? 1 : 0;
+        spare_count += i >= request->wake_count - request->spare_count ? 1 : 0;
     }
     request->wake = to;
     request->wake_count = count;
     request->given_count = given_count;
+    request->spare_count = spare_count;
 }
 
 static const char *append_string(char **at, const char *string, size_t size)

@@ -88,9 +88,10 @@ struct store_request {
      * removal. */
     int64_t retention_ms;
     /* Sessions to notify after the write, if the driver can. The write grants or offers the key to
-     * the first ones. */
+     * the first ones. Of the last ones it is enough to reach one, so a driver that cannot tell
+     * whether a session receives its notification notifies the first of these. */
     const uint64_t *wake;
-    size_t wake_count, given_count;
+    size_t wake_count, given_count, spare_count;
 };
 
 struct store_reply {

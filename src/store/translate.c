@@ -92,7 +92,8 @@ void translate_request(const struct lease *lease, const struct lease_output *out
                                   .bound = request->bound,
                                   .wake = output->wake,
                                   .wake_count = output->wake_count,
-                                  .given_count = output->given_count};
+                                  .given_count = output->given_count,
+                                  .spare_count = output->spare_count};
     if (output->action == ACTION_SWAP && output->condition.kind != IF_GRANT) {
         out->bytes = bytes;
         out->length = record_encode(record, bytes, size);

@@ -51,6 +51,7 @@ void packet_put_request(struct packet *packet, const struct store_request *reque
     packet_put(packet, request->bound ? 1 : 0);
     packet_put_bytes(packet, request->wake, request->wake_count * sizeof request->wake[0]);
     packet_put(packet, request->given_count);
+    packet_put(packet, request->spare_count);
 }
 
 static struct store_request next_request(struct packet *packet)
@@ -69,6 +70,7 @@ static struct store_request next_request(struct packet *packet)
     request.wake = packet_next_bytes(packet, &size);
     request.wake_count = size / sizeof request.wake[0];
     request.given_count = packet_next(packet);
+    request.spare_count = packet_next(packet);
     return request;
 }
 

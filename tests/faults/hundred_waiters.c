@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hundred processes wait for one key while others write other keys. Every release wakes the next
- * waiter and no other; all are served in order of arrival. A round is a full queue that is drained.
- * The fallback poll is set so late that it cannot help.
+ * waiter and no other, except the one behind it where that may take over the offer; all are served
+ * in order of arrival. A round is a full queue that is drained. The fallback poll is set so late
+ * that it cannot help.
  *
  * In every second round some are killed, waiting or holding the key: the others still enter in
  * order, and none waits for the dead longer than until the next poll.
@@ -198,6 +199,11 @@ static void say_figures(const char *what, const struct figures *figures)
                   what, figures->took_us / count, figures->longest_us, figures->kills);
 }
 
+static bool takes_over(const struct fixture *fixture)
+{
+    return store_facts_at(fixture->driver, fixture->url).takeover_ms > 0;
+}
+
 static void report_quiet(struct fixture *fixture, const struct figures *figures)
 {
     uint64_t expected = figures->rounds * WAITERS;
@@ -206,9 +212,12 @@ static void report_quiet(struct fixture *fixture, const struct figures *figures)
                  "all %" PRIu64 " waiters were served", expected);
     fixture_case(fixture, figures->overtakes == 0, "in the order in which they came (%" PRIu64 ")",
                  figures->overtakes);
-    fixture_case(fixture, figures->notices == expected, "a release sends one notice");
-    fixture_case(fixture, figures->wakes == expected, "a release wakes one process");
-    fixture_case(fixture, figures->in_vain == 0, "nobody was woken in vain (%" PRIu64 ")",
+    uint64_t spares = takes_over(fixture) ? expected - figures->rounds : 0; /* none at the end */
+    fixture_case(fixture, figures->notices == expected + spares, "a release sends %s",
+                 spares > 0 ? "two notices" : "one notice");
+    fixture_case(fixture, figures->wakes <= expected + spares, "a release wakes %s",
+                 spares > 0 ? "two processes" : "one process");
+    fixture_case(fixture, figures->in_vain <= spares, "nobody else was woken in vain (%" PRIu64 ")",
                  figures->in_vain);
     fixture_case(fixture, figures->looks == 0, "nobody had to look by itself (%" PRIu64 ")",
                  figures->looks);

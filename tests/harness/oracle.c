@@ -49,11 +49,14 @@ static bool may_have_passed(const struct world *world, const struct stamp *since
     return passed_ms * world->rules.fastest / 1000 + 2 >= length_ms;
 }
 
+/* An offer has the whole grace, except the first one where the store has a takeover time. */
 static bool offer_may_have_lapsed(const struct world *world, const struct waiter *waiter)
 {
+    const struct store_facts *facts = &world->rules.facts;
     int64_t passed_ms = world->now_ms - waiter->offer.time_ms;
-    return waiter->offered &&
-           passed_ms * world->rules.fastest / 1000 + 2 >= world->rules.facts.offer_grace_ms;
+    bool first = facts->takeover_ms > 0 && waiter->passed == 0;
+    int64_t lasts_ms = first ? facts->takeover_ms : facts->offer_grace_ms;
+    return waiter->offered && passed_ms * world->rules.fastest / 1000 + 2 >= lasts_ms;
 }
 
 static bool is_dead(const struct world *world, uint64_t session)
@@ -137,9 +140,12 @@ static int64_t rank_of(const struct waiter *waiter)
 /* First come, first served within a priority: no waiter that is still queued was ahead. */
 static void check_order(struct world *world, const struct change *change, const struct grant *grant)
 {
+    const struct acquisition *acquisition =
+        &world->acquisitions[oracle_number(world, grant->request)];
     const struct waiter *own = record_waiter_by_session(&world->before, grant->session);
-    int64_t rank = world->acquisitions[oracle_number(world, grant->request)].priority +
-                   (own != NULL ? (int64_t)own->passed : 0);
+    uint64_t returned = own == NULL ? acquisition->ticket : 0;
+    uint64_t ticket = own != NULL ? own->ticket : returned != 0 ? returned : UINT64_MAX;
+    int64_t rank = acquisition->priority + (own != NULL ? (int64_t)own->passed : returned != 0);
     if (own != NULL && own->offered)
         return;
     rank += (int64_t)(grant->n / GRANT_STEP); /* grants before it in this write passed it over */
@@ -147,7 +153,7 @@ static void check_order(struct world *world, const struct change *change, const 
         const struct waiter *other = &world->before.waiters[i];
         if (other == own || record_waiter_by_request(&world->after, other->request) == NULL)
             continue;
-        bool earlier = own == NULL || other->ticket < own->ticket;
+        bool earlier = other->ticket < ticket;
         bool ahead = other->offered || rank_of(other) > rank || (rank_of(other) == rank && earlier);
         const struct waiter *is = record_waiter_by_request(&world->after, other->request);
         bool alike = is->mode != MODE_EXCLUSIVE && is->offered;
@@ -181,7 +187,41 @@ static void check_new_grant(struct world *world, const struct change *change,
         oracle_fail(world, change->writer, "lock-delay", "granted in a lock-delay");
     if (!world->rules.facts.one_clock || change->verb == VERB_ACQUIRE)
         check_order(world, change, grant);
+    acquisition->passed_over = false;
     world->counts->takeovers += crash ? 1 : 0;
+}
+
+static bool has_ticket(const struct record *record, uint64_t ticket)
+{
+    for (size_t i = 0; i < record->waiter_count; i++)
+        if (record->waiters[i].ticket == ticket)
+            return true;
+    return false;
+}
+
+/* A live waiter whose first offer was taken over keeps its ticket, if it knew that it waits. */
+static void check_return(struct world *world, const struct change *change,
+                         const struct waiter *waiter)
+{
+    struct acquisition *own = &world->acquisitions[oracle_number(world, waiter->request)];
+    bool returns = own->passed_over && own->told_waiting && own->ticket != 0;
+    own->passed_over = false;
+    if (!returns || has_ticket(&world->before, own->ticket))
+        return;
+    world->counts->returned++;
+    if (waiter->ticket != own->ticket || waiter->passed == 0)
+        oracle_fail(world, change->writer, "rule 4",
+                    "a waiter that was passed over lost its place");
+}
+
+/* A later ticket of the same request may be unknown to it: it is notified only once. */
+static void note_ticket(struct world *world, const struct waiter *waiter)
+{
+    struct acquisition *own = &world->acquisitions[oracle_number(world, waiter->request)];
+    if (world->rules.facts.takeover_ms == 0 || waiter->passed > 0 || waiter->ticket == own->ticket)
+        return;
+    own->told_waiting = own->told_waiting && own->ticket == 0;
+    own->ticket = waiter->ticket;
 }
 
 static void check_places(struct world *world, const struct change *change)
@@ -203,8 +243,16 @@ static void check_places(struct world *world, const struct change *change)
         bool own = is_own(world, change, was->request) ||
                    was->session == world->actors[change->writer->index].session;
         world->counts->passed_on += lapsed && !own ? 1 : 0;
+        struct acquisition *acquisition = &world->acquisitions[oracle_number(world, was->request)];
+        acquisition->passed_over = !granted && lapsed && !own && was->passed == 0;
         if (!granted && !lapsed && !own && !sent_home && !is_dead(world, was->session))
             oracle_fail(world, change->writer, "rule 4", "a waiter was put out of the queue");
+    }
+    for (size_t i = 0; i < world->after.waiter_count; i++) {
+        const struct waiter *is = &world->after.waiters[i];
+        if (record_waiter_by_session(&world->before, is->session) == NULL)
+            check_return(world, change, is);
+        note_ticket(world, is);
     }
 }
 
@@ -409,6 +457,7 @@ void oracle_told(struct world *world, struct actor *actor, const struct lease_ou
         return;
     case NOTIFY_WAITING:
         world->counts->waits++;
+        world->acquisitions[actor->number].told_waiting = !actor->has_callers;
         return;
     case NOTIFY_ENDED:
         world->counts->unavailable += out->outcome == OUTCOME_UNAVAILABLE ? 1 : 0;

@@ -43,6 +43,7 @@ struct world_rules {
 
 struct counts {
     uint64_t operations, grants, renewals, expiries, takeovers, offers, passed_on, waits;
+    uint64_t returned; /* to its place, after its first offer was taken over */
     uint64_t lost_requests, lost_answers, doubled, slow, lost_notices, pauses, crashes, outages;
     uint64_t told_lost, stale_attempts, stale_accepted, overlaps, breaks, cooldowns, histories;
     uint64_t steps, unavailable, ghosts, undecided;
@@ -140,6 +141,9 @@ struct acquisition {
     char payload[8];
     bool taken_away; /* by `break --now`, or by another client with its token */
     size_t writes_in_flight;
+    bool told_waiting;
+    uint64_t ticket;  /* that it had before it was passed over … */
+    bool passed_over; /* … and its first offer was taken over; until it returns */
     /* With a local queue, whose requests have ids of the executor. */
     uint64_t session;
     enum mode mode;

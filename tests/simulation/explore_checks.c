@@ -203,14 +203,20 @@ static void check_grants(struct world *world, const struct brief *before, const 
 
 /* Waiters */
 
+static bool was_passed_over(const struct brief_place *waiter)
+{
+    return waiter->rank > playing->parts[waiter->request / 16].priority;
+}
+
 static void check_place_gone(const struct world *world, const struct brief_place *waiter,
                              const struct brief *after, const struct message *message)
 {
     bool entered = grant_by_request(after, waiter->request) != NULL;
     bool own = (message->verb == VERB_ACQUIRE || message->verb == VERB_LEAVE) &&
                message->session == waiter->session;
-    bool lapsed =
-        waiter->offered && elapsed_ms(world, &waiter->offer) >= playing->facts.offer_grace_ms;
+    bool first = playing->facts.takeover_ms > 0 && !was_passed_over(waiter);
+    int64_t lasts_ms = first ? playing->facts.takeover_ms : playing->facts.offer_grace_ms;
+    bool lapsed = waiter->offered && elapsed_ms(world, &waiter->offer) >= lasts_ms;
     bool sent_home = message->verb == VERB_RELEASE && message->cools;
     check_that(entered || own || lapsed || sent_home || session_over(world, waiter->session),
                "a place disappeared by no act of its own (rule 4)");
@@ -282,7 +288,9 @@ static void check_places(const struct world *world, const struct brief *before,
         check_that(!brief_blocks(world, &after->cooling), "somebody waits in a cooldown (rule 5)");
         check_that(message->verb == VERB_ACQUIRE && sender(message) == waiter->request,
                    "a place that nobody asked for (rule 4)");
-        check_that(waiter->ticket >= before->next_ticket, "a ticket was given out twice (rule 4)");
+        bool returns = playing->facts.takeover_ms > 0 && was_passed_over(waiter);
+        check_that(waiter->ticket >= before->next_ticket || returns,
+                   "a ticket was given out twice (rule 4)");
     }
     check_turns(before, after);
 }

@@ -21,6 +21,10 @@
     {                                                         \
         .judge = JUDGE_STORE_TIME, .tests_grant = true, USUAL \
     }
+#define TAKEOVER                                                                  \
+    {                                                                             \
+        .judge = JUDGE_STORE_TIME, .tests_grant = true, USUAL, .takeover_ms = 150 \
+    }
 #define ONE_CLOCK                                                                \
     {                                                                            \
         .judge = JUDGE_STORE_TIME, .tests_grant = true, .one_clock = true, USUAL \
@@ -288,6 +292,15 @@ const struct scenario scenarios[] = {
         .facts = BY_TOKEN,
         .test = {.lives = 1, .ticks = 1, .crashes = 1},
         .proof = {.lives = 1, .lost = 1, .ticks = 2, .crashes = 1},
+    },
+    {
+        .name = "takeover",
+        .summary = "three writers in line; the next one takes over an offer",
+        .clients = 3,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = TAKEOVER,
+        .test = {.lives = 1, .ticks = 1, .crashes = 1},
+        .proof = {.lives = 1, .ticks = 2, .crashes = 1},
     },
     {
         .name = "three-observed",

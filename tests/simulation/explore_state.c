@@ -396,6 +396,17 @@ static void add_store_view(struct digest *digest, const struct world *world,
                      since_now(world, store_view->now_ms)));
 }
 
+/* Its position among the tickets that are in the store. */
+static uint64_t ticket_rank(const struct world *world, uint64_t ticket)
+{
+    uint64_t rank = 0;
+    for (size_t i = 0; world->page != NULL && i < world->page->brief.waiter_count; i++) {
+        uint64_t other = world->page->brief.waiters[i].ticket;
+        rank += other < ticket ? 2 : other == ticket ? 1 : 0;
+    }
+    return rank;
+}
+
 static void add_lease(struct digest *digest, const struct world *world, const struct ranks *ranks,
                       const struct lease *lease)
 {
@@ -416,6 +427,8 @@ static void add_lease(struct digest *digest, const struct world *world, const st
         add(digest, (uint64_t)until(world, lease->wait_until_ms));
     if (lease->in_flight)
         add(digest, (uint64_t)since_now(world, lease->sent_at_ms));
+    if (lease->ticket != 0)
+        add(digest, ticket_rank(world, lease->ticket));
     if (lease->state == LEASE_OPERATION)
         add(digest, rank_of(ranks, lease->up_to));
     if (lease->token != 0) {

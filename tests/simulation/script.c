@@ -284,6 +284,7 @@ static void choose_plain_store(struct world *world, struct life *life)
     world->rules.facts.tests_grant = chance(world, 5000);
     world->rules.facts.reply_timeout_ms = between(world, 100, 600);
     world->rules.facts.poll_ms = between(world, 1000, 5000);
+    world->rules.facts.takeover_ms = chance(world, 6000) ? between(world, 20, 400) : 0;
     world->rules.names_collide = false;
     world->faults.doubled = 0; /* the duplicate of a release is stale */
     life->ttl_most_ms = life->ttl_least_ms;
@@ -301,6 +302,7 @@ static void choose_store(struct world *world, bool wild)
     rules->facts.tests_grant = chance(world, 5000);
     rules->facts.reply_timeout_ms = between(world, 100, 600);
     rules->facts.poll_ms = between(world, 1000, 5000);
+    rules->facts.takeover_ms = chance(world, 6000) ? between(world, 20, 400) : 0;
     rules->keeps_copies = chance(world, 5000);
     rules->overlaps_allowed = wild;
     if (wild) /* on a distant store a fast clock would always time out */

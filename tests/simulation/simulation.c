@@ -126,6 +126,7 @@ static int replay(uint64_t seed)
     X(waits)          \
     X(offers)         \
     X(passed_on)      \
+    X(returned)       \
     X(expiries)       \
     X(takeovers)      \
     X(told_lost)      \

@@ -56,6 +56,15 @@ static size_t key_of(struct story *story, const char *name)
     return world->key_count++;
 }
 
+/* The number after "name=", or the default. */
+static int64_t option(const char *line, const char *name, int64_t otherwise)
+{
+    char pattern[32];
+    (void)snprintf(pattern, sizeof pattern, " %s=", name);
+    const char *at = strstr(line, pattern);
+    return at != NULL ? strtoll(at + strlen(pattern), NULL, 10) : otherwise;
+}
+
 void story_set_store(struct story *story, const char *text)
 {
     struct world_rules *rules = &story->world.rules;
@@ -72,19 +81,11 @@ void story_set_store(struct story *story, const char *text)
     rules->overlaps_allowed = strstr(text, "overlaps") != NULL;
     if (strstr(text, "late") != NULL)
         story->world.judge.late_ms = 700;
+    rules->facts.takeover_ms = option(text, "takeover", 0);
     if (strstr(text, "whole-seconds") != NULL) {
         rules->tick_ms = 1000;
         rules->facts.margin_ms = 2000;
     }
-}
-
-/* The number after "name=", or the default. */
-static int64_t option(const char *line, const char *name, int64_t otherwise)
-{
-    char pattern[32];
-    (void)snprintf(pattern, sizeof pattern, " %s=", name);
-    const char *at = strstr(line, pattern);
-    return at != NULL ? strtoll(at + strlen(pattern), NULL, 10) : otherwise;
 }
 
 static bool has(const char *line, const char *word)

@@ -164,7 +164,7 @@ static void a_later_waiter_leaves_a_lapsed_offer_to_others(void **state)
     (void)neighbour(VERB_RELEASE, "b");
     happens(EVENT_NOTICE);
     carry_out();
-    wake_between(START_MS + 1000 + 300, START_MS + 1000 + 310);
+    wake_between(START_MS + 1000 + 100, START_MS + 1000 + 110);
 }
 
 /* Two offers of different age, the older one to a later ticket: only that one has lapsed. */

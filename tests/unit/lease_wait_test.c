@@ -230,6 +230,112 @@ static void a_leaving_waiter_passes_its_offer_on(void **state)
     assert_int_equal(out.given_count, 1);
 }
 
+/* "b" holds and "c" is first; the lease waits behind both. */
+static void wait_behind_c(void)
+{
+    facts.takeover_ms = 150;
+    (void)neighbour(VERB_ACQUIRE, "b");
+    (void)neighbour(VERB_ACQUIRE, "c");
+    begin();
+    carry_out();
+    carry_out();
+    assert_line("acquiring + answer ok -> waiting; told waiting");
+}
+
+static void the_next_in_line_takes_an_offer_over(void **state)
+{
+    (void)state;
+    wait_behind_c();
+    (void)neighbour(VERB_RELEASE, "b");
+    happens_knowing(EVENT_NOTICE);
+    assert_line("waiting + notice -> waiting");
+    wake_between(START_MS + 150, START_MS + 160);
+    assert_line("waiting + timer -> waiting; read");
+    carry_out();
+    assert_line(
+        "waiting + answer ok -> acquiring; verdict granted, passed on 1; swap if revision 4");
+    carry_out();
+    assert_int_equal(lease.state, LEASE_HELD);
+    assert_int_equal(lease.ticket, 0);
+}
+
+static void an_offer_that_was_accepted_is_not_polled_for(void **state)
+{
+    (void)state;
+    wait_behind_c();
+    (void)neighbour(VERB_RELEASE, "b");
+    happens_knowing(EVENT_NOTICE);
+    now_ms += 20;
+    (void)neighbour(VERB_ACQUIRE, "c");
+    happens_knowing(EVENT_NOTICE);
+    assert_line("waiting + notice -> waiting");
+    wake_between(START_MS + 20 + 5000, START_MS + 20 + 6500);
+}
+
+static void a_waiter_that_was_passed_over_returns(void **state)
+{
+    (void)state;
+    facts.takeover_ms = 150;
+    wait_behind_b();
+    uint64_t ticket = lease.ticket;
+    assert_int_not_equal(ticket, 0);
+    (void)neighbour(VERB_ACQUIRE, "c");
+    (void)neighbour(VERB_LEAVE, "a"); /* as if "c" took its offer over */
+    happens_knowing(EVENT_NOTICE);
+    carry_out();
+    carry_out();
+    assert_line("acquiring + answer ok -> waiting");
+    assert_int_equal(record.waiters[0].ticket, ticket);
+    assert_int_equal(record.waiters[0].passed, 1);
+    assert_int_equal(lease.ticket, 0); /* the next time it is put at the end */
+}
+
+static void a_release_wakes_the_next_in_line_too(void **state)
+{
+    (void)state;
+    char who[] = "b";
+    facts.takeover_ms = 150;
+    begin();
+    carry_out();
+    for (; who[0] <= 'h'; who[0]++) {
+        struct request request = neighbours_request(VERB_ACQUIRE, who);
+        request.priority = who[0] == 'g' ? 1 : who[0] == 'h' ? 2 : 0;
+        (void)neighbour_does(request);
+    }
+    happens_knowing(EVENT_RELEASE);
+    assert_wakes("hgbcd");
+    assert_int_equal(out.given_count, 1);
+    assert_int_equal(out.spare_count, SPARES_MAX);
+}
+
+static void the_last_in_line_has_no_spare(void **state)
+{
+    (void)state;
+    facts.takeover_ms = 150;
+    begin();
+    carry_out();
+    (void)neighbour(VERB_ACQUIRE, "b");
+    happens_knowing(EVENT_RELEASE);
+    assert_wakes("b");
+    assert_int_equal(out.spare_count, 0);
+}
+
+static void most_offers_need_no_spare(void **state)
+{
+    (void)state;
+    facts.takeover_ms = 150;
+    begin();
+    carry_out();
+    for (char who[] = "b"; who[0] <= 'k'; who[0]++) {
+        struct request reader = neighbours_request(VERB_ACQUIRE, who);
+        reader.mode = MODE_SHARED;
+        (void)neighbour_does(reader);
+    }
+    happens_knowing(EVENT_RELEASE);
+    assert_wakes("bcdefghi");
+    assert_int_equal(out.spare_count, 0);
+}
+
 static void a_waiter_never_stored_just_leaves(void **state)
 {
     (void)state;
@@ -395,6 +501,12 @@ int main(void)
         LEASE_TEST(a_cancelled_wait_writes_itself_out),
         LEASE_TEST(a_cancelled_ask_gives_an_unheard_grant_back),
         LEASE_TEST(a_leaving_waiter_passes_its_offer_on),
+        LEASE_TEST(the_next_in_line_takes_an_offer_over),
+        LEASE_TEST(an_offer_that_was_accepted_is_not_polled_for),
+        LEASE_TEST(a_waiter_that_was_passed_over_returns),
+        LEASE_TEST(a_release_wakes_the_next_in_line_too),
+        LEASE_TEST(the_last_in_line_has_no_spare),
+        LEASE_TEST(most_offers_need_no_spare),
         LEASE_TEST(a_waiter_never_stored_just_leaves),
         LEASE_TEST(a_waiter_that_cannot_leave_says_so),
         LEASE_TEST(conflicts_make_an_asker_step_back),

@@ -199,6 +199,39 @@ static void tickets_are_given_out_once(void **state)
     assert_null(record_broken(&record));
 }
 
+static const char *tickets(void)
+{
+    static char line[64];
+    struct text text;
+    text_init(&text, line, sizeof line);
+    for (size_t i = 0; i < record.waiter_count; i++) {
+        text_add(&text, " ");
+        text_add_u64(&text, record.waiters[i].ticket);
+    }
+    return line;
+}
+
+static void a_ticket_is_returned_to_its_place(void **state)
+{
+    (void)state;
+    (void)add_waiter("a", 1);
+    (void)add_waiter("b", 2);
+    (void)add_waiter("c", 3);
+    record_remove_waiter(&record, &record.waiters[1]);
+    struct waiter *waiter = record_return_waiter(&record, 2);
+    assert_ptr_equal(waiter, &record.waiters[1]);
+    assert_string_equal(waiter->request, "");
+    assert_null(record_return_waiter(&record, 1));
+    assert_null(record_return_waiter(&record, 3));
+    assert_string_equal(tickets(), " 1 2 3");
+    assert_int_equal(record.next_ticket, 4);
+    record_clear(&record); /* of a record that was removed meanwhile */
+    assert_non_null(record_return_waiter(&record, 9));
+    assert_non_null(record_return_waiter(&record, 8));
+    assert_string_equal(tickets(), " 8 9");
+    assert_int_equal(record.next_ticket, 10);
+}
+
 static void what_is_added_begins_empty(void **state)
 {
     (void)state;
@@ -400,6 +433,7 @@ int main(void)
         cmocka_unit_test_setup(grants_are_found_by_token_and_by_request, fresh),
         cmocka_unit_test_setup(places_are_found_by_request_and_by_session, fresh),
         cmocka_unit_test_setup(tickets_are_given_out_once, fresh),
+        cmocka_unit_test_setup(a_ticket_is_returned_to_its_place, fresh),
         cmocka_unit_test_setup(what_is_added_begins_empty, fresh),
         cmocka_unit_test_setup(removal_closes_the_gap, fresh),
         cmocka_unit_test_setup(a_copy_has_all_that_is_used, fresh),

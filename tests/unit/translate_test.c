@@ -368,12 +368,16 @@ static void a_renewal_by_token_carries_only_its_terms(void **state)
 static void a_request_names_whom_to_wake(void **state)
 {
     (void)state;
-    struct lease_output output = {
-        .action = ACTION_DELETE, .wake_count = 2, .given_count = 1, .wake = {8, 9}};
+    struct lease_output output = {.action = ACTION_DELETE,
+                                  .wake_count = 2,
+                                  .given_count = 1,
+                                  .spare_count = 1,
+                                  .wake = {8, 9}};
     struct store_request request;
     translate_request(&lease, &output, &record, bytes, sizeof bytes, &request);
     assert_int_equal(request.wake_count, 2);
     assert_int_equal(request.given_count, 1);
+    assert_int_equal(request.spare_count, 1);
     assert_int_equal(request.wake[0], 8);
     assert_int_equal(request.wake[1], 9);
 }

@@ -39,6 +39,21 @@ struct relevance {
     bool named;    /* … and the record is all that it needs */
 };
 
+/*
+ * True if the waiter may have to take over an offer, or an offer was accepted: the watch reports
+ * both at once, so that it need not poll.
+ */
+static bool is_spare(const struct record *record, const struct waiter *own)
+{
+    size_t ahead = 0;
+    bool accepted = false;
+    for (size_t i = 0; i < record->grant_count; i++)
+        accepted = accepted || record->grants[i].granted.revision == THIS_WRITE;
+    for (const struct waiter *waiter = record->waiters; waiter < own; waiter++)
+        ahead += waiter->offered ? 0 : 1;
+    return ahead < SPARES_MAX && (accepted || record_offers(record) > 0);
+}
+
 /* If a waiter of ours is gone from the record, another process removed it: it must act too. */
 static struct relevance relevance_of(struct k8s *k8s, const struct k8s_lease *lease, bool awaited)
 {
@@ -55,7 +70,8 @@ static struct relevance relevance_of(struct k8s *k8s, const struct k8s_lease *le
     const struct waiter *own = record_waiter_by_session(record, k8s->callbacks.session);
     bool open = record->grant_count == 0 && record_offers(record) == 0;
     relevance.named = relevance.holds || own != NULL;
-    relevance.must_act = relevance.must_act || (own != NULL ? own->offered || open : awaited);
+    relevance.must_act = relevance.must_act ||
+                         (own != NULL ? own->offered || open || is_spare(record, own) : awaited);
     return relevance;
 }
 

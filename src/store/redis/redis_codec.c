@@ -181,7 +181,9 @@ static void send_write(struct redis *redis, struct redis_op *op, struct redis_co
     uint64_t token = condition->ends_ms == 0 ? condition->token : 0;
     bool all = request->wake_count > 0 || token != 0 || draft.knows_foreign;
     size_t last = all ? FOREIGN : draft.until_ms != 0 ? UNTIL : draft.length > 0 ? BY : ENDS;
-    conn_begin(conn, &op->call, NAMES + last + request->wake_count);
+    size_t named = request->wake_count - request->spare_count;
+    conn_begin(conn, &op->call,
+               NAMES + last + request->wake_count + (request->spare_count > 0 ? 1 : 0));
     send_keys(conn, names);
     send_condition(conn, request);
     conn_arg(conn, redis->changes.name);
@@ -196,6 +198,8 @@ static void send_write(struct redis *redis, struct redis_op *op, struct redis_co
     }
     for (size_t i = 0; i < request->wake_count; i++) {
         char name[CHANNEL_NAME_MAX];
+        if (i == named)
+            conn_arg(conn, "");
         wake_channel_name(redis, request->wake[i], name);
         conn_arg(conn, name);
     }

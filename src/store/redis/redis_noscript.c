@@ -391,12 +391,13 @@ static void txn_wake_named(struct txn *txn)
 {
     struct redis *redis = txn->op->redis;
     const struct store_request *request = &txn->op->base.request;
+    size_t named = request->wake_count - request->spare_count;
     char message[REDIS_RECORD_NAME_MAX + 64 + WAKE_RECORD_MAX], name[CHANNEL_NAME_MAX];
     struct text text;
     text_init(&text, message, sizeof message);
     text_add(&text, txn->names.record);
     if (txn->count > 0 && !txn->foreign && request->length <= WAKE_RECORD_MAX &&
-        request->wake_count <= WAKE_SESSIONS_MAX) {
+        named <= WAKE_SESSIONS_MAX) {
         text_add(&text, "\n");
         text_add_i64(&text, txn->count);
         text_add(&text, " ");
@@ -404,7 +405,7 @@ static void txn_wake_named(struct txn *txn)
         text_add(&text, " ");
         text_add_bytes(&text, request->bytes, request->length);
     }
-    for (size_t i = 0; i < request->wake_count; i++) {
+    for (size_t i = 0; i < named + (request->spare_count > 0 ? 1 : 0); i++) { /* and one spare */
         wake_channel_name(redis, request->wake[i], name);
         publish(&txn->node->conn, name, &text);
     }

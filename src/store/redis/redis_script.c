@@ -132,11 +132,19 @@ static const char script_write[] =
     "call('PUBLISH', channel, count .. ' ' .. name)\n"
     "if #ARGV > 10 then\n"
     "  local message = name\n"
-    "  if #ARGV <= 18 and #bytes <= 8192 and record ~= '' and not foreign then\n"
+    "  if #ARGV <= 23 and #bytes <= 8192 and record ~= '' and not foreign then\n"
     "    message = message .. '\\n' .. record\n"
     "  end\n"
+    "  local spare = false\n"
     "  for i = 11, #ARGV do\n"
-    "    call('PUBLISH', ARGV[i], message)\n"
+    "    -- After an empty one come spares: one that receives it is enough. A node of a cluster "
+    "counts\n"
+    "    -- only its own subscribers, so that more may get it.\n"
+    "    if ARGV[i] == '' then\n"
+    "      spare = true\n"
+    "    elseif call('PUBLISH', ARGV[i], message) > 0 and spare then\n"
+    "      break\n"
+    "    end\n"
     "  end\n"
     "end\n"
     "if bytes == '' then\n"
@@ -180,5 +188,5 @@ void redis_script(struct text *out)
 
 /* The SHA-1 of the whole script, as the server computes it; then three keys follow. */
 const char redis_script_call[] = "$7\r\nEVALSHA\r\n"
-                                 "$40\r\n0a05634aace7d65b6cbd22b015fdf1dc2715fb18\r\n"
+                                 "$40\r\n8ed9fc11de343d12b3d4e89006c9ef08a7b8dd0e\r\n"
                                  "$1\r\n3\r\n";
