@@ -46,15 +46,21 @@ void file_epoll_add(const struct file *file, int source)
 
 /* ---- replies ---- */
 
-/* Dead sessions in a record. A grant whose session we cannot check counts as alive. */
-static size_t find_dead(struct file *file, const struct store_reply *reply, uint64_t *out)
+/* Decodes the record of a reply into `scratch`; NULL if there is none. */
+static struct record *file_decode(struct file *file, const struct store_reply *reply)
 {
-    size_t count = 0;
     struct codec_error error;
     struct record *record = &file->scratch;
     if (!reply->present || record_decode(reply->bytes, reply->length, record, &error) != DECODE_OK)
-        return 0;
+        return NULL;
     record_resolve(record, &reply->written);
+    return record;
+}
+
+/* Dead sessions in a record. A grant whose session we cannot check counts as alive. */
+static size_t find_dead(struct file *file, const struct record *record, uint64_t *out)
+{
+    size_t count = 0;
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
         if (grant->renewed.revision >= log_foreign_before(file->log) &&
@@ -75,7 +81,11 @@ void file_reply(struct file *file, const struct file_job *job, struct store_repl
     reply->now_ms = job->now_ms;
     reply->dead_sessions = dead;
     bool past = job->wrote || job->request.verb == VERB_STORE_HISTORY;
-    reply->dead_count = past ? 0 : find_dead(file, reply, dead);
+    bool queued = job->wrote && job->request.summary.queued;
+    struct record *record = !past || queued ? file_decode(file, reply) : NULL;
+    if (job->single)
+        file_ahead_update(file, job->request.key, record);
+    reply->dead_count = !past && record != NULL ? find_dead(file, record, dead) : 0;
     job->done(job->caller, reply);
 }
 
@@ -353,7 +363,10 @@ static void file_submit(void *state, const struct store_request *request, store_
     bool full = file->job_count == JOBS_MAX;
     if (!full)
         file->jobs[file->filling][file->job_count++] =
-            (struct file_job){.request = *request, .done = done, .caller = caller};
+            (struct file_job){.request = *request,
+                              .single = request->verb <= VERB_STORE_DELETE,
+                              .done = done,
+                              .caller = caller};
     (void)pthread_mutex_unlock(&file->mutex);
     if (full)
         done(caller, &(struct store_reply){.result = REPLY_TROUBLE,
@@ -407,11 +420,12 @@ static void file_step(void *state)
         return;
     }
     while (wakeup_next(&file->wakeup, buffer, sizeof buffer))
-        if (file->callbacks.notice != NULL)
-            file->callbacks.notice(file->callbacks.owner, buffer, /* current= */ NULL);
+        if (buffer[0] != '\0') /* else the thread of a watch sent it */
+            file_notify(file, buffer);
     while (file->watch_count > 0 && read(file->changes, buffer, sizeof buffer) > 0) {
     }
     run_jobs(file);
+    file_ahead_notify(file);
     file_notify_watchers(file);
     start_maintenance(file);
 }
@@ -436,6 +450,7 @@ static void file_close(void *state)
         (void)pthread_join(file->maintenance_thread, NULL);
     for (size_t i = 0; i < file->watch_count; i++)
         free(file->watches[i].prefix);
+    file_ahead_done(file);
     if (file->alive >= 0)
         file->disk.close(file->disk.owner, file->alive);
     file_stop_following(file);
@@ -485,7 +500,7 @@ static bool file_open(void *state, const char *url, const struct store_callbacks
     file->magic = FILE_MAGIC;
     file->alive = callbacks->session != 0 ? log_session_keep(file->log, callbacks->session) : -1;
     file->events = epoll_create1(EPOLL_CLOEXEC);
-    file->changes = file->followed.file = file->wakeup.file = -1;
+    file->changes = file->followed.file = file->wakeup.file = file->ahead_file = -1;
     if (file->events < 0 || (file->alive < 0 && callbacks->session != 0)) {
         text_add(why, "cannot register the session: another process has it, or no descriptor");
         file_close(file);

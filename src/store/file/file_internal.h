@@ -3,7 +3,7 @@
 #ifndef LEASEHOLD_STORE_FILE_FILE_INTERNAL_H
 #define LEASEHOLD_STORE_FILE_FILE_INTERNAL_H
 
-#include "disk/wakeup.h"
+#include "disk/session_watch.h"
 #include "store/log/log.h"
 #include "store/store.h"
 
@@ -19,10 +19,12 @@ enum {
     TIMEOUT_MS = 10000,       /* if the callbacks set none */
     RENEWAL = 1024,           /* typical size; a larger renewal uses the reserve */
     MAINTAIN_RETRY_MS = 1000, /* after a failure, such as a full disk */
+    AHEAD_MAX = 4,            /* sessions watched at a time, each by a thread */
 };
 
 struct file_job {
     struct store_request request;
+    bool single; /* a request of a caller about one key */
     store_done *done;
     void *caller;
     enum log_result logged;
@@ -43,6 +45,14 @@ struct file_watch {
     void *caller;
 };
 
+/* A session whose end may let us in, and the key that we wait for. */
+struct file_ahead {
+    uint64_t session; /* 0: unused */
+    bool notified;    /* since the record was read last */
+    char key[KEY_MAX + 1];
+    struct session_watch watch;
+};
+
 enum maintenance { MAINTENANCE_RUNNING, MAINTENANCE_DONE, MAINTENANCE_FAILED };
 
 struct file {
@@ -53,7 +63,9 @@ struct file {
     struct log_options options;
     struct log *log;
     struct wakeup wakeup;
-    int alive; /* the open file whose lock marks our session as alive */
+    struct file_ahead ahead[AHEAD_MAX];
+    int ahead_file; /* for their locks; −1: not opened yet */
+    int alive;      /* the open file whose lock marks our session as alive */
     int events, changes;
     pthread_mutex_t mutex; /* protects the two members below, and jobs[filling] */
     size_t job_count;
@@ -85,6 +97,14 @@ void file_reply(struct file *file, const struct file_job *job, struct store_repl
 void file_reply_record(struct file *file, const struct file_job *job,
                        const struct log_record *record, struct store_reply *reply);
 void file_reply_trouble(const struct file_job *job, const char *why);
+
+/* file_ahead.c */
+/* The record of a key was read or written; NULL: we do not wait for it. */
+void file_ahead_update(struct file *file, const char *key, struct record *record);
+/* Notifies the caller of a key, as another process requests, or for each session that has ended. */
+void file_notify(struct file *file, const char *key);
+void file_ahead_notify(struct file *file);
+void file_ahead_done(struct file *file);
 
 /* file_diagnose.c */
 void file_diagnose(const char *url, const struct diagnosis *diagnosis);
