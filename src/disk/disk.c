@@ -260,15 +260,16 @@ static int query_lock(void *owner, int file, struct flock *lock)
     return fcntl(file, F_OFD_GETLK, lock) != 0 ? -errno : lock->l_type != F_UNLCK;
 }
 
+/* Asks for a read lock, with which only write locks conflict; see session_watch.h. */
 static int is_locked(void *owner, int file, uint64_t byte)
 {
-    struct flock lock = lock_of(byte, F_WRLCK);
+    struct flock lock = lock_of(byte, F_RDLCK);
     return query_lock(owner, file, &lock);
 }
 
 static int is_any_locked(void *owner, int file, uint64_t first)
 {
-    struct flock lock = lock_of(first, F_WRLCK);
+    struct flock lock = lock_of(first, F_RDLCK);
     lock.l_len = 0; /* all bytes that follow */
     return query_lock(owner, file, &lock);
 }

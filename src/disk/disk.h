@@ -39,7 +39,7 @@ struct disk {
      * the file's last descriptor, so a killed process leaves none behind. */
     int (*lock)(void *owner, int file, uint64_t byte);
     void (*unlock)(void *owner, int file, uint64_t byte);
-    /* 1 if another open file has locked that byte, 0 if none has. */
+    /* 1 if another open file has locked that byte, 0 if none has. Read locks do not count. */
     int (*is_locked)(void *owner, int file, uint64_t byte);
     /* Likewise for any byte from `first` on. */
     int (*is_any_locked)(void *owner, int file, uint64_t first);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by disk.c and wakeup.c; no other file may include it. */
+/* Shared by disk.c, session_watch.c and wakeup.c; no other file may include it. */
 #ifndef LEASEHOLD_DISK_DISK_INTERNAL_H
 #define LEASEHOLD_DISK_DISK_INTERNAL_H
 

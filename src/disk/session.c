@@ -7,7 +7,7 @@
 /* Far beyond the bytes that serve as locks. */
 static const uint64_t first_byte = (uint64_t)1 << 62;
 
-static uint64_t byte_of(uint64_t session)
+uint64_t session_byte(uint64_t session)
 {
     return first_byte | (session & (first_byte - 1));
 }
@@ -15,7 +15,7 @@ static uint64_t byte_of(uint64_t session)
 int session_keep(const struct disk *disk, const char *suffix, uint64_t session)
 {
     int file = disk->open(disk->owner, suffix, DISK_OPEN);
-    int error = file < 0 ? file : disk->lock(disk->owner, file, byte_of(session));
+    int error = file < 0 ? file : disk->lock(disk->owner, file, session_byte(session));
     if (error == 0)
         return file;
     if (file >= 0)
@@ -27,8 +27,9 @@ int session_await(const struct disk *disk, const char *suffix, uint64_t session,
                   int64_t deadline_ms)
 {
     int file = disk->open(disk->owner, suffix, DISK_OPEN);
-    int error =
-        file < 0 ? file : disk_lock(disk, file, byte_of(session), /* word= */ NULL, deadline_ms);
+    int error = file < 0
+                    ? file
+                    : disk_lock(disk, file, session_byte(session), /* word= */ NULL, deadline_ms);
     if (error == 0)
         return file;
     if (file >= 0)
@@ -38,7 +39,7 @@ int session_await(const struct disk *disk, const char *suffix, uint64_t session,
 
 bool session_lives(const struct disk *disk, int file, uint64_t session)
 {
-    return disk->is_locked(disk->owner, file, byte_of(session)) != 0;
+    return disk->is_locked(disk->owner, file, session_byte(session)) != 0;
 }
 
 int session_any_lives(const struct disk *disk, int file)
@@ -49,5 +50,5 @@ int session_any_lives(const struct disk *disk, int file)
 /* A session is a random number, so its byte is not locked in any other file. */
 size_t session_processes(uint64_t session, int *out, size_t size)
 {
-    return lock_owners(byte_of(session), out, size);
+    return lock_owners(session_byte(session), out, size);
 }

@@ -9,6 +9,8 @@
 
 #include "disk/disk.h"
 
+/* The byte of the lock file that is locked for the session. */
+uint64_t session_byte(uint64_t session);
 /* Returns the open file, or −errno; −EAGAIN if another process keeps that session. */
 int session_keep(const struct disk *disk, const char *suffix, uint64_t session);
 /* Likewise, but waits for it; −ETIMEDOUT if the disk's clock reaches the deadline first. */

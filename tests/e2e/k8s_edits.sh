@@ -75,7 +75,7 @@ verdict 'and then it is free' says 0 'free' "$program" status theirs
 for key in a b c; do "$program" acquire "bad-$key" --ttl 60s >/dev/null; done
 "$program" --verbose watch bad- >"$work/watched" 2>"$work/watching" &
 started+=($!)
-await "$work/watching"
+await_watch "$work/watching"
 change annotate lease bad-b leasehold/record=junk --overwrite
 why='the value was not written by leasehold'
 verdict 'list shows a record that cannot be read, and why' \

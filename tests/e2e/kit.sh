@@ -86,6 +86,18 @@ await() {
     return 1
 }
 
+# await_watch FILE: until `leasehold --verbose watch` reports there that the store confirmed it.
+# Changes before that are not reported.
+await_watch() {
+    local i
+    for ((i = 0; i < 3000; i++)); do
+        ! grep -qsE '^leasehold: ok: .*: watching$' "$1" || return 0
+        sleep 0.02
+    done
+    printf 'not watching: %s\n' "$(<"$1")" >&2
+    return 1
+}
+
 # With leasehold in the path.
 field() { # field KEY NAME: of the key's status; the first one of that name
     local json

@@ -197,7 +197,7 @@ for how in '' '?scripts=no'; do
     rm -f "$work/watched" "$work/watching" # of the round before
     "$program" --verbose watch "bad$how/" >"$work/watched" 2>"$work/watching" &
     running=$!
-    redis_until 'it watches' grep -qs ': watching$' "$work/watching"
+    await_watch "$work/watching"
     channel=$(redis_cli master pubsub channels '*:changed')
     redis_cli master publish "$channel" "0 $at" >/dev/null
     verdict 'watch tells of it' \

@@ -54,10 +54,7 @@ verdict 'status of another key is not' says 0 '^held: bad/a' "$program" status b
 
 "$program" --verbose watch bad/ >"$work/watched" 2>"$work/watching" &
 started+=($!)
-for ((i = 0; i < 500; i++)); do
-    ! grep -q 'ok: watching' "$work/watching" || break
-    sleep 0.02
-done
+await_watch "$work/watching"
 write bad/e 'no record at all'
 verdict 'watch tells of it' until_watched "unreadable: bad/e: $why"
 "$program" acquire bad/f --ttl 1h >/dev/null

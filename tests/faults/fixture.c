@@ -2,6 +2,8 @@
 /* See fixture.h. */
 #include "fixture.h"
 
+#include "server_program.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -25,7 +27,9 @@ static _Noreturn void die(const char *what)
 
 static _Noreturn void usage(const char *program)
 {
-    (void)printf("not ok - usage: %s [URL] [--rounds N] [--seed N] [--store SCHEME:]\n", program);
+    (void)printf("not ok - usage: %s [URL] [--rounds N] [--seed N] [--store SCHEME:] "
+                 "[--server PROGRAM]\n",
+                 program);
     exit(1);
 }
 
@@ -54,6 +58,8 @@ static void read_options(struct fixture *fixture, int argc, char **argv)
             fixture->seed = number_of(argv[i + 1], argv[0]);
         else if (strcmp(argv[i], "--store") == 0)
             scheme = argv[i + 1];
+        else if (strcmp(argv[i], "--server") == 0)
+            fixture->server = argv[i + 1];
         else
             usage(argv[0]);
     }
@@ -107,6 +113,8 @@ void fixture_open(struct fixture *fixture, int argc, char **argv, uint64_t round
     fixture->end_at_ms = live_now_ms() + limit_s * 1000 + (int64_t)fixture->rounds * round_ms;
     fixture->shared = share(shared_size);
     make_folder(fixture);
+    if (fixture->server != NULL && !server_start(fixture))
+        die(fixture->server);
     fixture_print("%s: %" PRIu64 " rounds, seed %" PRIu64, argv[0], fixture->rounds, fixture->seed);
 }
 
@@ -120,6 +128,8 @@ int fixture_close(struct fixture *fixture)
 {
     for (size_t child = 0; child < CHILDREN_MAX; child++)
         (void)fixture_kill(fixture, child);
+    if (!server_stop(fixture))
+        fixture_case(fixture, false, "%s could not end the server", fixture->server);
     if (nftw(fixture->folder, remove_one, /* nopenfd= */ 16, FTW_DEPTH | FTW_PHYS) != 0)
         fixture_case(fixture, false, "the folder %s could not be removed", fixture->folder);
     (void)printf("1..%u\n", fixture->cases);

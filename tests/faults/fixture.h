@@ -18,6 +18,7 @@ struct fixture {
     struct random random;
     const struct store_driver *driver;
     char folder[128], url[512];
+    const char *server;       /* the program that runs the server; NULL: none (server_program.h) */
     bool given;               /* the store existed before and is not in the folder */
     void *shared;             /* shared with all children */
     int64_t end_at_ms;        /* the run fails if it is not done by then */
@@ -29,8 +30,9 @@ typedef void fixture_work(struct fixture *fixture, size_t child);
 
 /*
  * Options: the URL of an existing store (or LEASEHOLD_TEST_STORE), --rounds N, --seed N, --store
- * SCHEME: (the store is made in the folder). Exits with a message on a usage error. `limit_s` and
- * `round_ms` bound the whole run.
+ * SCHEME: (the store is made in the folder), --server PROGRAM (starts a server of the test's own;
+ * see server_program.h). Exits with a message on a usage error. `limit_s` and `round_ms` bound the
+ * whole run.
  */
 void fixture_open(struct fixture *fixture, int argc, char **argv, uint64_t rounds, int64_t limit_s,
                   int64_t round_ms, size_t shared_size);

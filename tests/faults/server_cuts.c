@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One client reaches a real Redis server through a proxy that cuts its connection at a byte: of
- * each verb's request and of its reply, at both ends, within, and right after. The client only
+ * One client reaches a real server (--server) through a proxy that cuts its connection at a byte:
+ * of each verb's request and of its reply, at both ends, within, and right after. The client only
  * learns that the connection is gone; its result must be correct all the same. A second client with
  * a direct connection verifies: a reported holder does hold, a released key is free at once, tokens
  * grow, waiters enter, and no call exceeds its timeout. A round is a position of the cut, for each
  * verb and direction.
  */
 #include "leasehold.h"
-#include "own_server.h"
 #include "proxy_kit.h"
+#include "server_program.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -18,7 +18,6 @@
 enum cut_call { ACQUIRE, RENEW, RELEASE, WAIT, CUT_CALLS };
 enum way { UP, DOWN, WAYS };
 enum {
-    SERVER,
     TTL_MS = 6000,
     LONGER_MS = 2 * TTL_MS,
     TIMEOUT_MS = 3000,
@@ -49,13 +48,11 @@ static void complain(struct play *play, unsigned *count, const char *what,
     fixture_print("%s: %s: %s", play->key, what, report->text);
 }
 
-static struct lh_client *open_client(uint16_t port)
+static struct lh_client *open_client(const char *url)
 {
-    char url[64];
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     struct lh_client *client = NULL;
     options.timeout_ms = TIMEOUT_MS;
-    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%u", port);
     return lh_open(url, &options, &client, NULL) == LH_OK ? client : NULL;
 }
 
@@ -268,10 +265,12 @@ int main(int argc, char **argv)
     struct play play = {.fixture = &fixture};
     fixture_open(&fixture, argc, argv, /* rounds= */ 4, /* limit_s= */ 60, /* round_ms= */ 30000,
                  /* shared_size= */ 1);
-    bool up = own_server_start(&fixture, SERVER) &&
-              proxy_start(&play.proxy, own_server_port(), fixture.seed, /* control= */ NULL);
-    play.cut = up ? open_client(play.proxy.port) : NULL;
-    play.direct = up ? open_client(own_server_port()) : NULL;
+    char through[sizeof fixture.url];
+    bool up = fixture.server != NULL &&
+              proxy_start(&play.proxy, server_port(&fixture), fixture.seed, /* control= */ NULL) &&
+              server_url(&fixture, play.proxy.port, through, sizeof through);
+    play.cut = up ? open_client(through) : NULL;
+    play.direct = up ? open_client(fixture.url) : NULL;
     fixture_case(&fixture, play.cut != NULL && play.direct != NULL,
                  "server, proxy and clients are there");
     if (play.cut != NULL && play.direct != NULL) {

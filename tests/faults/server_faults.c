@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Five processes share three keys through the library on a real Redis server of the test's own
- * (AOF, always). In turn, a fixed number of times each: a holder is stopped past the end of its
- * lease, a holder is killed, the server is killed and restarted, the server is stopped for a while.
- * No process checks before a write whether it still holds: the resource must reject stale tokens.
- * So stale writes are attempted, and none may be accepted; tokens only grow; waiters enter within
- * the documented time; no call exceeds its timeout.
+ * Five processes share three keys through the library on a real server of the test's own, which
+ * keeps every acknowledged write (--server). In turn, a fixed number of times each: a holder is
+ * stopped past the end of its lease, a holder is killed, the server is killed and restarted, the
+ * server is stopped for a while. No process checks before a write whether it still holds: the
+ * resource must reject stale tokens. So stale writes are attempted, and none may be accepted;
+ * tokens only grow; waiters enter within the documented time; no call exceeds its timeout.
  */
 #include "contenders.h"
-#include "own_server.h"
+#include "server_program.h"
 
 #include <inttypes.h>
 
 enum fault { HOLDER_STOPPED, HOLDER_KILLED, SERVER_KILLED, SERVER_STOPPED, FAULTS };
 enum {
-    SERVER, /* its child index; contenders follow */
     WORKERS = 5,
-    CHILDREN,
     TTL_MS = 2000,
     POLL_MS = 6500, /* the longest sleep of a waiter without a notification */
     IN_AGAIN_MS = TTL_MS + POLL_MS,
@@ -68,15 +66,17 @@ static bool strike_server(struct fixture *fixture, enum fault fault, int64_t *ou
     struct contenders *all = fixture->shared;
     struct entries before;
     if (fault == SERVER_KILLED) {
-        (void)fixture_kill(fixture, SERVER);
+        if (!server_kill(fixture))
+            return false;
         fixture_pause_us((int64_t)random_below(&fixture->random, 1500000));
-        if (!own_server_start(fixture, SERVER))
+        if (!server_start(fixture))
             return false;
     } else {
-        if (!fixture_stop(fixture, SERVER))
+        if (!server_freeze(fixture))
             return false;
         fixture_pause_us(200000 + (int64_t)random_below(&fixture->random, STOPPED_MOST_US));
-        fixture_continue(fixture, SERVER);
+        if (!server_thaw(fixture))
+            return false;
     }
     int64_t back_ms = live_now_ms();
     entries_count(all, &before);
@@ -122,12 +122,11 @@ int main(int argc, char **argv)
     fixture_open(&fixture, argc, argv, /* rounds= */ 2, /* limit_s= */ 60, /* round_ms= */ 60000,
                  sizeof(struct contenders));
     struct contenders *all = fixture.shared;
-    contenders_init(all, &contender_options, SERVER + 1, CHILDREN);
-    bool up = own_server_start(&fixture, SERVER);
-    fixture_case(&fixture, up, "the server starts");
-    for (size_t i = SERVER + 1; up && i < CHILDREN; i++)
+    contenders_init(all, &contender_options, /* first= */ 0, WORKERS);
+    fixture_case(&fixture, fixture.server != NULL, "the server starts");
+    for (size_t i = 0; fixture.server != NULL && i < WORKERS; i++)
         contender_start(all, &fixture, i, play_worker);
-    if (up) {
+    if (fixture.server != NULL) {
         play(&fixture);
         contenders_report(all, &fixture);
         fixture_case(&fixture, all->outcomes[LH_FAILED] + all->outcomes[LH_DENIED] == 0,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library on a Redis server that is absent, stopped or killed: a client opens all the same, no
- * call exceeds the store timeout, and lh_close() ends everything in flight; with a thread and with
- * own_loop. Events report the breaker, losses and takeovers. The library is used through its public
- * headers only.
+ * The library on a server (--server) that is absent, stopped or killed: a client opens all the
+ * same, no call exceeds the store timeout, and lh_close() ends everything in flight; with a thread
+ * and with own_loop. Events report the breaker, losses and takeovers. The library is used through
+ * its public headers only.
  */
 #include "leasehold.h"
 #include "leasehold_admin.h"
-#include "own_server.h"
+#include "server_program.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 enum {
-    SERVER, /* children */
     HOLDER,
     TIMEOUT_MS = 1000,
     BUSY_MS = 2000, /* added to a call on a loaded machine */
@@ -138,7 +137,7 @@ static void close_amid(struct fixture *fixture, bool own_loop)
     struct lh_request *requests[STARTED + 1];
     requests[STARTED] = lh_acquire_start(client, "held", &options, count_done, &event_counts, NULL);
     live_on(client, /* length_ms= */ 100);
-    (void)fixture_stop(fixture, SERVER);
+    (void)server_freeze(fixture);
     for (char key[16]; started < STARTED; started++) {
         (void)snprintf(key, sizeof key, "key-%u", started);
         requests[started] =
@@ -153,7 +152,7 @@ static void close_amid(struct fixture *fixture, bool own_loop)
         lh_request_free(requests[i]);
     }
     enum lh_outcome outcome = lh_release(&held, NULL);
-    fixture_continue(fixture, SERVER);
+    (void)server_thaw(fixture);
     fixture_print("%s: closed after %" PRId64 " ms, with a timeout of %d; %u of %u were notified",
                   how, took_ms, TIMEOUT_MS, event_counts.notify, started + 1);
     fixture_case(fixture, fine && took_ms <= 2 * TIMEOUT_MS + BUSY_MS, "%s: closing does not hang",
@@ -174,7 +173,7 @@ static void lose(struct fixture *fixture, bool own_loop)
     options.ttl_ms = TTL_MS;
     bool fine = lh_acquire(client, "lost", &options, &held, NULL) == LH_OK;
     int64_t began_ms = live_now_ms();
-    (void)fixture_stop(fixture, SERVER);
+    (void)server_freeze(fixture);
     fine = becomes(client, &event_counts.heard[LH_EVENT_LOST], 1) && fine;
     int64_t told_ms = live_now_ms() - began_ms;
     fixture_print("%s: lost was told %" PRId64 " ms after the server stopped, TTL %d ms", how,
@@ -190,7 +189,7 @@ static void lose(struct fixture *fixture, bool own_loop)
                  fine && event_counts.spared > 0 &&
                      live_now_ms() - began_ms <= TIMEOUT_MS + BUSY_MS,
                  "%s: the breaker spares a server that is silent (after %u calls)", how, calls);
-    fixture_continue(fixture, SERVER);
+    (void)server_thaw(fixture);
     /* A call that timed out may have been granted, and then lasts for its TTL. */
     int64_t end_ms = live_now_ms() + SOON_MS;
     enum lh_outcome outcome = LH_UNAVAILABLE;
@@ -252,7 +251,7 @@ int main(int argc, char **argv)
     struct fixture fixture;
     fixture_open(&fixture, argc, argv, /* rounds= */ 1, /* limit_s= */ 60, /* round_ms= */ 60000,
                  sizeof(atomic_bool));
-    bool fine = own_server_start(&fixture, SERVER);
+    bool fine = fixture.server != NULL;
     fixture_case(&fixture, fine, "a server runs");
     for (uint64_t round = 0; fine && round < fixture.rounds; round++) {
         close_amid(&fixture, round % 2 == 1);
@@ -260,7 +259,7 @@ int main(int argc, char **argv)
     }
     if (fine)
         take_over(&fixture);
-    if (fixture_kill(&fixture, SERVER))
+    if (fine && server_kill(&fixture))
         call_nobody(&fixture);
     return fixture_close(&fixture);
 }

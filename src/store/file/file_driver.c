@@ -46,15 +46,21 @@ void file_epoll_add(const struct file *file, int source)
 
 /* ---- replies ---- */
 
-/* Dead sessions in a record. A grant whose session we cannot check counts as alive. */
-static size_t find_dead(struct file *file, const struct store_reply *reply, uint64_t *out)
+/* Decodes the record of a reply into `scratch`; NULL if there is none. */
+static struct record *file_decode(struct file *file, const struct store_reply *reply)
 {
-    size_t count = 0;
     struct codec_error error;
     struct record *record = &file->scratch;
     if (!reply->present || record_decode(reply->bytes, reply->length, record, &error) != DECODE_OK)
-        return 0;
+        return NULL;
     record_resolve(record, &reply->written);
+    return record;
+}
+
+/* Dead sessions in a record. A grant whose session we cannot check counts as alive. */
+static size_t find_dead(struct file *file, const struct record *record, uint64_t *out)
+{
+    size_t count = 0;
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
         if (grant->renewed.revision >= log_foreign_before(file->log) &&
@@ -76,18 +82,19 @@ void file_fill_reply(struct file *file, const struct log_record *record, uint64_
     reply->written = record->written;
     reply->bytes = record->bytes;
     reply->length = record->length;
+    const struct record *decoded = dead != NULL ? file_decode(file, reply) : NULL;
     reply->dead_sessions = dead;
-    reply->dead_count = dead != NULL ? find_dead(file, reply, dead) : 0;
+    reply->dead_count = decoded != NULL ? find_dead(file, decoded, dead) : 0;
 }
 
-/* With a key, more replies follow. */
+/* One reply of several. */
 static void reply_record(struct file *file, struct file_job *job, const struct log_record *record,
                          const char *key)
 {
     uint64_t dead[DEAD_MAX];
-    bool past = job->wrote || job->base.request.verb == VERB_STORE_HISTORY;
+    bool past = job->base.request.verb == VERB_STORE_HISTORY;
     struct store_reply reply = {
-        .result = job->result, .more = key != NULL, .key = key, .now_ms = job->now_ms};
+        .result = REPLY_OK, .more = true, .key = key, .now_ms = job->now_ms};
     file_fill_reply(file, record, past ? NULL : dead, &reply);
     pending_reply(&job->base, &reply);
 }
@@ -99,6 +106,20 @@ static void reply_end(struct file *file, struct file_job *job, enum log_result r
         pending_fail(&job->base, REPLY_TROUBLE, file_explain(file, result));
     else
         pending_reply(&job->base, &(struct store_reply){.result = REPLY_OK, .now_ms = job->now_ms});
+}
+
+/* The reply to a request about one key. A waiter then watches the sessions ahead of it. */
+static void reply_single(struct file *file, struct file_job *job)
+{
+    uint64_t dead[DEAD_MAX];
+    struct store_reply reply = {.result = job->result, .now_ms = job->now_ms};
+    file_fill_reply(file, &job->record, /* dead= */ NULL, &reply);
+    bool decodes = !job->wrote || job->base.request.summary.queued;
+    struct record *record = decodes ? file_decode(file, &reply) : NULL;
+    file_ahead_update(file, job->base.request.key, record);
+    reply.dead_sessions = dead;
+    reply.dead_count = !job->wrote && record != NULL ? find_dead(file, record, dead) : 0;
+    pending_reply(&job->base, &reply);
 }
 
 /* ---- requests, under the lock ---- */
@@ -226,7 +247,7 @@ static void reply_job(struct file *file, struct file_job *job)
     default: /* the request is invalid after its reply */
         for (size_t i = 0; i < request->wake_count && job->result == REPLY_OK; i++)
             wakeup_send(&file->disk, request->wake[i], request->key);
-        reply_record(file, job, &job->record, /* key= */ NULL);
+        reply_single(file, job);
     }
 }
 
@@ -393,11 +414,12 @@ static void file_step(void *state)
         return;
     }
     while (wakeup_next(&file->wakeup, buffer, sizeof buffer))
-        if (file->callbacks.notice != NULL)
-            file->callbacks.notice(file->callbacks.owner, buffer, /* current= */ NULL);
+        if (buffer[0] != '\0') /* else the thread of a watch sent it */
+            file_notify(file, buffer);
     while (file->watchers.count > 0 && read(file->changes, buffer, sizeof buffer) > 0) {
     }
     run_jobs(file);
+    file_ahead_notify(file);
     file_notify_watchers(file);
     start_maintenance(file);
 }
@@ -422,6 +444,7 @@ static void file_close(void *state)
         (void)pthread_join(file->maintenance_thread, NULL);
     pending_done(&file->pending);
     watchers_done(&file->watchers);
+    file_ahead_done(file);
     if (file->alive >= 0)
         file->disk.close(file->disk.owner, file->alive);
     file_stop_following(file);
@@ -471,7 +494,7 @@ static bool file_open(void *state, const char *url, const struct store_callbacks
     file->magic = FILE_MAGIC;
     file->alive = callbacks->session != 0 ? log_session_keep(file->log, callbacks->session) : -1;
     file->events = epoll_create1(EPOLL_CLOEXEC);
-    file->changes = file->followed.file = file->wakeup.file = -1;
+    file->changes = file->followed.file = file->wakeup.file = file->ahead_file = -1;
     if (file->events < 0 || (file->alive < 0 && callbacks->session != 0)) {
         text_add(why, "cannot register the session: another process has it, or no descriptor");
         file_close(file);

@@ -3,7 +3,7 @@
 #ifndef LEASEHOLD_STORE_FILE_FILE_INTERNAL_H
 #define LEASEHOLD_STORE_FILE_FILE_INTERNAL_H
 
-#include "disk/wakeup.h"
+#include "disk/session_watch.h"
 #include "store/log/log.h"
 #include "store/pending.h"
 
@@ -19,6 +19,7 @@ enum {
     RENEWAL = 1024,           /* typical size; a larger renewal uses the reserve */
     MAINTAIN_RETRY_MS = 1000, /* after a failure, such as a full disk */
     DEAD_MAX = GRANTS_MAX + WAITERS_MAX,
+    AHEAD_MAX = 4, /* sessions watched at a time, each by a thread */
 };
 
 struct file_job {
@@ -34,6 +35,14 @@ struct file_job {
     uint64_t after; /* watch: reports changes after this revision, also those of the same batch */
 };
 
+/* A session whose end may let us in, and the key that we wait for. */
+struct file_ahead {
+    uint64_t session; /* 0: unused */
+    bool notified;    /* since the record was read last */
+    char key[KEY_MAX + 1];
+    struct session_watch watch;
+};
+
 enum maintenance { MAINTENANCE_RUNNING, MAINTENANCE_DONE, MAINTENANCE_FAILED };
 
 struct file {
@@ -44,7 +53,9 @@ struct file {
     struct log_options options;
     struct log *log;
     struct wakeup wakeup;
-    int alive; /* the open file whose lock marks our session as alive */
+    struct file_ahead ahead[AHEAD_MAX];
+    int ahead_file; /* for their locks; −1: not opened yet */
+    int alive;      /* the open file whose lock marks our session as alive */
     int events, changes;
     struct pending_set pending;
     struct list queued; /* for the next step */
@@ -71,6 +82,14 @@ void file_epoll_add(const struct file *file, int source);
 /* Fills the reply with a record and the dead sessions in it; `dead` has DEAD_MAX elements. */
 void file_fill_reply(struct file *file, const struct log_record *record, uint64_t *dead,
                      struct store_reply *reply);
+
+/* file_ahead.c */
+/* The record of a key was read or written; NULL: we do not wait for it. */
+void file_ahead_update(struct file *file, const char *key, struct record *record);
+/* Notifies the caller of a key, as another process requests, or for each session that has ended. */
+void file_notify(struct file *file, const char *key);
+void file_ahead_notify(struct file *file);
+void file_ahead_done(struct file *file);
 
 /* file_diagnose.c */
 void file_diagnose(const char *url, const struct diagnosis *diagnosis);
