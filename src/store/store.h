@@ -103,8 +103,10 @@ struct store_reply {
     const char *key;      /* list, watch */
     const char *bytes;    /* valid until the callback returns or submits, like all fields below */
     size_t length;
-    /* The store's own observations: sessions that ended, leases and delays that expired. Not set in
-     * history, whose entries are as they were written. */
+    /* The store's own observations of the record, in every reply that has one: sessions that ended,
+     * leases, cooldown and lock-delay that expired; late perhaps, never early. Without STORE_TIME
+     * nothing else ends them, and a condition with a token agrees with them. Not set in history,
+     * whose entries are as they were written. */
     const uint64_t *dead_sessions, *ended_tokens;
     size_t dead_count, ended_count;
     bool cooling_over, delay_over;
@@ -125,7 +127,9 @@ struct store_clock {
 /* The client of a store: its clock, its session and where notifications go. */
 struct store_callbacks {
     struct store_clock clock;
-    uint64_t session;   /* with STORE_SESSIONS: alive until the store is closed */
+    /* With STORE_SESSIONS: alive until the store is closed. A driver that cannot keep it alive
+     * refuses all requests from then on: a grant bound to a dead session is free to all. */
+    uint64_t session;
     int64_t timeout_ms; /* no request waits longer than this for another process */
     /* Another process's write named our session, or renewed a lease that it waits for. `current` is
      * the record after that write, as a read would have returned it then, and may be outdated;
