@@ -13,6 +13,7 @@ enum { SPARE_MAX = 512 };
 
 static struct pending *pending_first(const struct pending_set *set)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a freed request is in no list */
     return LIST_ENTRY(set->all.first, struct pending, in_all);
 }
 
@@ -142,8 +143,8 @@ void pending_refuse(store_done *done, void *caller)
 static struct pending_set *pending_remove(struct pending *pending)
 {
     struct pending_set *set = pending->set;
-    ASSERT(set != NULL); /* exactly one last reply */
-    pending->set = NULL;
+    ASSERT(pending->number != 0); /* exactly one last reply */
+    pending->number = 0;
     list_remove(&set->all, &pending->in_all);
     set->count--;
     for (struct list_node *node = set->all.first; set->by_key && node != NULL; node = node->next) {

@@ -17,9 +17,9 @@ struct pending_set;
 struct pending {
     struct list_node in_all;   /* ordered by deadline */
     struct list_node in_queue; /* for the driver's own queues */
-    struct pending_set *set;   /* NULL: it has ended */
-    uint64_t number;           /* in order of arrival */
-    struct pending *behind;    /* with `by_key`: the one of the same key that must end first */
+    struct pending_set *set;
+    uint64_t number;        /* in order of arrival; 0: it has ended */
+    struct pending *behind; /* with `by_key`: the one of the same key that must end first */
     int64_t deadline_ms;
     struct store_request request; /* its strings belong to the caller until the last reply */
     store_done *done;

@@ -21,6 +21,7 @@ struct job {
     int payload;
 };
 
+static char names[][2] = {"a", "b", "c", "d"}; /* of callers */
 static struct pending_set set;
 static struct job *jobs[8];
 static char replies[256]; /* callers and results, in order */
@@ -49,7 +50,7 @@ static void on_clear(struct pending *pending)
 static struct job *add(const char *key, const char *caller)
 {
     struct store_request request = {.verb = VERB_STORE_READ, .key = key};
-    return pending_add(&set, &request, on_reply, (void *)(uintptr_t)caller);
+    return pending_add(&set, &request, on_reply, names[caller[0] - 'a']);
 }
 
 static int set_up(void **state)
@@ -80,7 +81,7 @@ static void more_than_the_maximum_are_refused(void **state)
     for (size_t i = 0; i < MOST; i++)
         assert_non_null(jobs[i] = add("k", "a"));
     assert_null(add("k", "b"));
-    pending_refuse(on_reply, (void *)(uintptr_t) "b");
+    pending_refuse(on_reply, names[1]);
     assert_string_equal(replies, "b! ");
     end(jobs[2]);
     assert_non_null(jobs[2] = add("k", "c"));
