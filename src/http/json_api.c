@@ -51,10 +51,10 @@ void json_api_wake(struct json_api *api)
     json_api_wake_at(api, host_boot_ms());
 }
 
-static bool json_request_post(struct json_request *request, const char *credential,
-                              int64_t timeout_ms)
+static bool json_request_post(struct json_api *api, struct json_request *request,
+                              const char *credential, int64_t timeout_ms)
 {
-    const struct json_api_options *options = &request->api->options;
+    const struct json_api_options *options = &api->options;
     const char *headers[CALL_HEADERS_MAX + 4] = {"Accept: application/json",
                                                  "User-Agent: leasehold"};
     const char *const *more = request->call.headers;
@@ -78,15 +78,13 @@ static bool json_request_post(struct json_request *request, const char *credenti
         .piece = request->callbacks.line != NULL ? json_request_on_piece : NULL,
         .done = json_request_on_done,
         .owner = request};
-    request->http = http_start(request->api->http, &http_options, &callbacks);
+    request->http = http_start(api->http, &http_options, &callbacks);
     return request->http != NULL;
 }
 
 /* NULL: it is sent, or waits for its time or the credential. Otherwise the reason why not. */
-static const char *json_request_try(struct json_request *request)
+static const char *json_request_try(struct json_api *api, struct json_request *request)
 {
-    struct json_api *api = request->api;
-    ASSERT(api != NULL);
     const struct json_login *login = &api->options.login;
     int64_t now_ms = host_boot_ms(), give_up_at_ms = request->call.give_up_at_ms;
     int64_t at_ms = api->paused_until_ms > request->not_before_ms ? api->paused_until_ms
@@ -112,7 +110,8 @@ static const char *json_request_try(struct json_request *request)
         return api->why;
     if (now_ms >= give_up_at_ms)
         return "the deadline passed before the request was sent";
-    return json_request_post(request, credential, give_up_at_ms - now_ms) ? NULL : "out of memory";
+    return json_request_post(api, request, credential, give_up_at_ms - now_ms) ? NULL
+                                                                               : "out of memory";
 }
 
 /* ---- the end of a request ---- */
@@ -150,7 +149,7 @@ static void json_api_on_wake(void *owner)
     struct list_node *node = api->requests.first;
     while (node != NULL) {
         struct json_request *request = LIST_ENTRY(node, struct json_request, node);
-        const char *error = request->http == NULL ? json_request_try(request) : NULL;
+        const char *error = request->http == NULL ? json_request_try(api, request) : NULL;
         node = node->next;
         if (error == NULL)
             continue;
@@ -322,7 +321,7 @@ void json_request_start(struct json_request *request, struct json_api *api,
     request->call.body = NULL;
     backoff_init(&request->backoff, (uint64_t)now_ms, PAUSE_FIRST_MS, PAUSE_MAX_MS);
     list_append(&api->requests, &request->node);
-    if (json_request_try(request) != NULL)
+    if (json_request_try(api, request) != NULL)
         json_api_wake(api); /* which reports it */
 }
 
@@ -346,11 +345,8 @@ void json_api_call(struct json_api *api, const struct json_call *call, struct js
     struct json_blocking blocking = {.result = out};
     struct json_callbacks callbacks = {.done = json_blocking_on_done, .owner = &blocking};
     json_request_start(&request, api, call, &callbacks);
-    while (!blocking.over) {
-        poller_step(api->poller);
-        if (!blocking.over)
-            poller_wait(api->poller, /* most_ms= */ -1);
-    }
+    for (poller_step(api->poller); !blocking.over; poller_step(api->poller))
+        poller_wait(api->poller, /* most_ms= */ -1);
 }
 
 void json_result_done(struct json_result *result)
