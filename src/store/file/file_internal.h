@@ -75,6 +75,10 @@ void file_fill_reply(struct file *file, const struct log_record *record, uint64_
 /* file_diagnose.c */
 void file_diagnose(const char *url, const struct diagnosis *diagnosis);
 
+/* file_epoch.c */
+enum reply_status file_epoch(const char *url, const struct epoch_options *options,
+                             struct epoch_state *out, struct text *why);
+
 /* file_watch.c */
 void file_watch(struct file *file, struct file_job *job);
 void file_notify_watchers(struct file *file);
