@@ -7,28 +7,38 @@
 
 #include <stdlib.h>
 
-enum { TIMES_FIRST = 1024 };
+enum { WRITES_FIRST = 1024 };
 
 void session_judge_note(struct session_judge *judge, const struct store_reply *reply)
 {
-    size_t at = reply->written.revision, size = judge->size > 0 ? judge->size : TIMES_FIRST;
+    struct session_write write = {stamp_order(&reply->written), reply->written.time_ms};
     if (!reply->present)
         return;
-    while (size <= at)
-        size *= 2;
-    if (size > judge->size) {
-        judge->times = realloc(judge->times, size * sizeof judge->times[0]);
-        if (judge->times == NULL)
+    while (judge->count > 0 && judge->writes[judge->count - 1].order >= write.order)
+        judge->count--; /* of an earlier store */
+    if (judge->count == judge->size) {
+        judge->size = judge->size > 0 ? judge->size * 2 : WRITES_FIRST;
+        judge->writes = realloc(judge->writes, judge->size * sizeof judge->writes[0]);
+        if (judge->writes == NULL)
             abort();
-        judge->size = size;
     }
-    judge->times[at] = reply->written.time_ms;
+    judge->writes[judge->count++] = write;
 }
 
 /* A test's own record may have a stamp that no write made: it began with time itself. */
 static int64_t session_judge_time(const struct session_judge *judge, const struct stamp *stamp)
 {
-    return stamp->revision < judge->size ? judge->times[stamp->revision] : 0;
+    uint64_t order = stamp_order(stamp);
+    size_t from = 0, to = judge->count;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (judge->writes[middle].order < order)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < judge->count && judge->writes[from].order == order ? judge->writes[from].time_ms
+                                                                     : 0;
 }
 
 static void restore_stamp(const struct session_judge *judge, struct stamp *stamp)
@@ -106,7 +116,7 @@ void session_judge_request(struct session_judge *judge, const struct store_reply
     bool writes = request->verb == VERB_STORE_SWAP || request->verb == VERB_STORE_DELETE;
     if (!writes || request->condition.token == 0)
         return;
-    struct condition met = {.kind = IF_REVISION, .revision = current->written.revision};
+    struct condition met = {.kind = IF_REVISION, .revision = stamp_order(&current->written)};
     struct stored_record stored = {.bytes = current->present ? current->bytes : NULL,
                                    .length = current->length,
                                    .written = current->written,

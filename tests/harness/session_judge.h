@@ -9,10 +9,15 @@
 
 #include "store/store.h"
 
+struct session_write {
+    uint64_t order; /* stamp_order() */
+    int64_t time_ms;
+};
+
 struct session_judge {
-    int64_t late_ms;            /* the server notices an end this long after it */
-    int64_t *times;             /* of every revision: records carry none */
-    size_t size;                /* of `times` */
+    int64_t late_ms;              /* the server notices an end this long after it */
+    struct session_write *writes; /* all of them, in order: records carry no times */
+    size_t count, size;
     uint64_t ended[GRANTS_MAX]; /* of the last reply */
     struct record record;
     char bytes[RECORD_MAX + 1];
