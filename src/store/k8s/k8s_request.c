@@ -177,7 +177,7 @@ static void k8s_request_send(struct k8s_request *pending, enum k8s_phase phase, 
     json_decref(body);
 }
 
-/* To the Lease of the request; "" creates it. `manager`: the field manager; NULL: none. */
+/* To the Lease of the request, which POST creates. `manager`: the field manager; NULL: none. */
 static void k8s_request_send_lease(struct k8s_request *pending, enum k8s_phase phase,
                                    const char *method, const char *manager, json_t *body)
 {
