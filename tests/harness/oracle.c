@@ -376,8 +376,8 @@ static void check_lost(struct world *world, const struct actor *actor)
 }
 
 /*
- * Only the store can end a holder here, and it named this end before the request began. An
- * exclusive grant is alone, so no other can have been in the way; a waiter may not have polled yet.
+ * The store knew of this end before the request began. An exclusive grant is alone, so no other can
+ * have been in the way; a waiter may not have polled yet.
  */
 static void check_blocker(struct world *world, const struct actor *actor, enum outcome outcome)
 {
@@ -400,7 +400,7 @@ static void check_refused(struct world *world, const struct actor *actor, enum o
     if (!actor->answered)
         oracle_fail(world, actor, "rule 10", "told of others while the store never answered");
     read_truth(world, actor);
-    if (world_by_session(world))
+    if (world->rules.facts.judge != JUDGE_OBSERVED && world->rules.facts.margin_ms == 0)
         check_blocker(world, actor, outcome);
     if (world->acquisitions[actor->number].writes_in_flight > 0)
         return;
