@@ -134,6 +134,8 @@ const struct store_driver *faulty_driver_prepare(enum defect defect,
     driver = (struct store_driver){
         .scheme = "liar",
         .capabilities = inner->capabilities & claims,
+        .facts = inner->facts,
+        .facts_at = inner->facts_at,
         .state_size = sizeof(struct faulty),
         .open = faulty_open,
         .close = faulty_close,

@@ -2,13 +2,15 @@
 /*
  * Short histories of a few processes on one or two keys, with leases that expire, holders that are
  * broken, and kills. Each process logs its requests and replies; together they must be
- * linearizable. A round is a history. At the end the store returns wrong replies on purpose, and
+ * linearizable. A round is a history. With --server, the server is killed and started again in
+ * every eighth one. At the end the store returns wrong replies on purpose, and
  * the checker has to detect them.
  */
 #include "oplog.h"
 #include "faulty_driver.h"
 #include "linear_text.h"
 #include "fixture.h"
+#include "server_program.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +26,8 @@ enum {
     DEFECT_ROUNDS = 40, /* histories for each fault */
     BRINKS = 4,         /* renewals at the last moment, in such a history */
     NEAR_US = 800,
-    SHOWN = 1, /* history that is not linearizable, verbatim */
+    SERVER_EVERY = 8, /* histories: the server is killed */
+    SHOWN = 1,        /* history that is not linearizable, verbatim */
 };
 
 /* Parameters of one history. */
@@ -51,6 +54,7 @@ struct shared {
 
 struct figures {
     uint64_t histories, judged, spoiled, undecided, refused, operations, unknown, kills, stray;
+    uint64_t server_kills;
     uint64_t kinds[LINEAR_CLEAR + 1], expiries;
     int64_t began_us;
 };
@@ -58,6 +62,7 @@ struct figures {
 /* Clients that died in a history. */
 struct deaths {
     bool dead[CLIENTS_MOST];
+    bool of_server; /* it is to be killed; afterwards: it was, and started again */
     uint64_t kills, stray;
 };
 
@@ -248,6 +253,10 @@ static void let_play(struct fixture *fixture, uint64_t number, bool kills, struc
     size_t victim = kills ? random_below(&fixture->random, shared->setting.clients) : CLIENTS_MOST;
     int64_t kill_at_us = fixture_now_us() + (int64_t)random_below(&fixture->random, 6000);
     atomic_store(&shared->number, number);
+    if (deaths->of_server) {
+        fixture_pause_us((int64_t)random_below(&fixture->random, 6000));
+        deaths->of_server = server_kill(fixture) && server_start(fixture);
+    }
     for (size_t i = 0; i < CLIENTS_MOST && !fixture_late(fixture);) {
         if (deaths->dead[i] || atomic_load(&shared->clients[i].done) == number)
             i++;
@@ -309,11 +318,13 @@ static void play_history(struct fixture *fixture, bool lied_to, struct figures *
     uint64_t number = atomic_load(&shared->number) + 1;
     set_up(fixture, number);
     bool kills = !lied_to && !shared->setting.brinks && random_below(&fixture->random, 3) == 0;
-    struct deaths deaths = {0};
+    bool restarts = fixture->server != NULL && !lied_to && number % SERVER_EVERY == 0;
+    struct deaths deaths = {.of_server = restarts};
     let_play(fixture, number, kills, &deaths);
     figures->histories++;
     figures->expiries += shared->setting.short_ttl ? 1 : 0;
     figures->kills += deaths.kills;
+    figures->server_kills += deaths.of_server ? 1 : 0;
     figures->stray += deaths.stray;
     size_t count = gather(fixture, &deaths, ops, figures);
     if (count > 0)
@@ -368,9 +379,14 @@ static void report(struct fixture *fixture, const struct figures *figures)
                  figures->stray);
     fixture_case(fixture, figures->refused == 0, "each has an order (%" PRIu64 " have none)",
                  figures->refused);
-    fixture_case(fixture, figures->judged > fixture->rounds * 3 / 4,
-                 "most of them could be judged");
+    /* A request that the killed server did not answer leaves its history out. */
+    uint64_t least = fixture->server != NULL ? fixture->rounds / 2 : fixture->rounds * 3 / 4;
+    fixture_case(fixture, figures->judged > least, "most of them could be judged");
     fixture_case(fixture, figures->undecided <= fixture->rounds / 100, "and were decided");
+    if (fixture->server != NULL)
+        fixture_case(fixture, figures->server_kills == fixture->rounds / SERVER_EVERY,
+                     "the server was killed and started again %" PRIu64 " times",
+                     figures->server_kills);
     fixture_case(fixture, figures->kills > 0 && figures->expiries > 0 && figures->unknown > 0,
                  "with kills, lost answers and leases that run out");
 }
