@@ -133,8 +133,9 @@ struct lh_meta {
 
 struct lh_acquire_options {
     size_t size;
-    int64_t ttl_ms;        /* default 30 s; renewed at a third, lost at two thirds; the minimum
-                            * is 10 ms on memory, 100 ms on file, 500 ms on redis, 1 s on k8s */
+    int64_t ttl_ms;        /* 0: the store's default, 30 s on all present stores; renewed at a
+                            * third, lost at two thirds; the minimum is 10 ms on memory, 100 ms
+                            * on file, 500 ms on redis, 1 s on k8s */
     int64_t wait_ms;       /* 0: do not wait; LH_WAIT_FOREVER; with several keys, for each key */
     int64_t cooldown_ms;   /* after a release the key is LH_COOLING for this long */
     int64_t lock_delay_ms; /* after a crash nobody is granted the key for this long */
@@ -207,6 +208,7 @@ enum lh_outcome lh_detach(struct lh_lease **lease, struct lh_report *report);
 /* The following never ask the store; from any thread. */
 bool lh_held(const struct lh_lease *lease);
 int64_t lh_remaining_ms(const struct lh_lease *lease); /* until it is lost without a renewal */
+int64_t lh_ttl_ms(const struct lh_lease *lease);       /* as given, or the store's default */
 uint64_t lh_token(const struct lh_lease *lease);       /* the fencing token of the first key */
 const char *lh_key_at(const struct lh_lease *lease, size_t index); /* sorted; NULL: no more */
 uint64_t lh_token_at(const struct lh_lease *lease, size_t index);

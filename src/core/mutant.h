@@ -30,6 +30,8 @@
     X(TAKEOVER_AT_ONCE, "the next in line takes over an offer without waiting for the first")    \
     X(PASSED_OVER_LOSES_TICKET, "a live waiter that was passed over returns as the last one")    \
     X(PASSED_OVER_AGAIN, "a slow waiter is passed over each time that it is offered the key")    \
+    X(OFFER_GRACE_FIXED, "an offer is passed on after 1 s on every store, also on a slow one")   \
+    X(QUEUE_LIMIT_IGNORED, "the queue grows beyond what the store admits")                       \
     X(NEWCOMER_OVERTAKES, "a newcomer takes a key that is offered to a waiter")                  \
     X(PRIORITY_NEVER_AGES, "being passed over does not raise the priority")                      \
     X(BREAK_IGNORED, "a broken grant can still be renewed")                                      \

@@ -50,12 +50,13 @@ bool record_is_cooling(const struct record *record, const struct view *view)
 
 static bool offer_lapsed(const struct waiter *waiter, const struct view *view)
 {
+    int64_t grace_ms = MUTANT(OFFER_GRACE_FIXED) ? 1000 : view->facts->offer_grace_ms;
     if (!waiter->offered || MUTANT(OFFER_NEVER_LAPSES))
         return false;
     if (stamp_order(&waiter->offer) <= view->offer_revision &&
         view->offer_observed_ms >= queue_offer_lasts_ms(waiter, view->facts))
         return true;
-    return has_passed(&waiter->offer, view->facts->offer_grace_ms, /* observed_ms= */ 0, view);
+    return has_passed(&waiter->offer, grace_ms, /* observed_ms= */ 0, view);
 }
 
 /*
@@ -190,7 +191,8 @@ static struct waiter *new_waiter(struct record *record, const struct request *re
 {
     if (record->waiter_count == 0 && record->next_ticket >= TICKET_MAX)
         record->next_ticket = 1;
-    if (record->waiter_count >= facts->waiters_max || record->next_ticket >= TICKET_MAX)
+    size_t most = MUTANT(QUEUE_LIMIT_IGNORED) ? (size_t)WAITERS_MAX : facts->waiters_max;
+    if (record->waiter_count >= most || record->next_ticket >= TICKET_MAX)
         return NULL;
     struct waiter *waiter = request->ticket != 0 && !MUTANT(PASSED_OVER_LOSES_TICKET)
                                 ? record_return_waiter(record, request->ticket)

@@ -224,8 +224,21 @@ static void note_ticket(struct world *world, const struct waiter *waiter)
     own->ticket = waiter->ticket;
 }
 
+static bool is_awake(const struct world *world, const struct waiter *waiter)
+{
+    for (size_t i = 0; i < world->actor_count; i++) {
+        const struct actor *actor = &world->actors[i];
+        if (actor->session == waiter->session && actor->alive && !actor->paused)
+            return true;
+    }
+    return false;
+}
+
 static void check_places(struct world *world, const struct change *change)
 {
+    if (world->after.waiter_count > world->before.waiter_count &&
+        world->after.waiter_count > world->rules.facts.waiters_max)
+        oracle_fail(world, change->writer, "rule 4", "the queue is longer than the store admits");
     const struct span *cooling = &world->after.cooling;
     bool sent_home = cooling->length_ms > 0 && stamp_order(&cooling->since) == change->revision;
     for (size_t i = 0; i < world->before.waiter_count; i++) {
@@ -245,6 +258,7 @@ static void check_places(struct world *world, const struct change *change)
         world->counts->passed_on += lapsed && !own ? 1 : 0;
         struct acquisition *acquisition = &world->acquisitions[oracle_number(world, was->request)];
         acquisition->passed_over = !granted && lapsed && !own && was->passed == 0;
+        world->counts->passed_live += lapsed && !own && !granted && is_awake(world, was) ? 1 : 0;
         if (!granted && !lapsed && !own && !sent_home && !is_dead(world, was->session))
             oracle_fail(world, change->writer, "rule 4", "a waiter was put out of the queue");
     }

@@ -18,6 +18,7 @@ static void a_lock_is_taken_and_given_back(void **state)
         assert_string_equal(lh_key_at(lease, 0), "k");
         assert_null(lh_key_at(lease, 1));
         assert_true(lh_remaining_ms(lease) > 15000 && lh_remaining_ms(lease) <= 20000);
+        assert_int_equal(lh_ttl_ms(lease), 30000);
         last = lh_token(lease);
         assert_int_equal(kit_state(client, "k"), LH_HELD);
         kit_release(&lease, LH_OK);

@@ -201,6 +201,7 @@ static void required_arguments_are_checked(void **state)
     REFUSED(lh_clear_start(client, "k", NULL, NULL, &report));
     assert_null(lh_key_at(NULL, 0));
     assert_true(lh_token_at(NULL, 0) == 0 && lh_remaining_ms(NULL) == 0);
+    assert_true(lh_ttl_ms(NULL) == 0);
     lh_cancel(NULL);
 }
 

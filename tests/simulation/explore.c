@@ -20,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { DEPTH_MAX = 1000, FAIR_STEPS_MAX = 600, FAIR_MS_MAX = 60000, STORY_MAX = 1 << 20 };
+enum { DEPTH_MAX = 1000, FAIR_STEPS_MAX = 600, FAIR_TTLS_MAX = 20, STORY_MAX = 1 << 20 };
 
 #define TEST_STATES_MAX  ((size_t)4000000)
 #define PROOF_STATES_MAX ((size_t)48000000)
@@ -138,7 +138,8 @@ static void run_fairly(const struct world *from)
             check_that(digest.b != run, "without faults it goes round in circles (rule 4)");
             break;
         }
-        check_that(steps < FAIR_STEPS_MAX && world.now_ms < from->now_ms + FAIR_MS_MAX,
+        check_that(steps < FAIR_STEPS_MAX &&
+                       world.now_ms < from->now_ms + FAIR_TTLS_MAX * playing->facts.ttl_ms,
                    "without faults it does not come to an end (rule 4)");
         if (violation != NULL || !step_fairly(&world))
             break;

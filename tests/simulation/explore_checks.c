@@ -291,6 +291,8 @@ static void check_places(const struct world *world, const struct brief *before,
         bool returns = playing->facts.takeover_ms > 0 && was_passed_over(waiter);
         check_that(waiter->ticket >= before->next_ticket || returns,
                    "a ticket was given out twice (rule 4)");
+        check_that(after->waiter_count <= playing->facts.waiters_max,
+                   "the queue is longer than the store admits (rule 4)");
     }
     check_turns(before, after);
 }
@@ -405,7 +407,9 @@ static void check_busy(const struct world *world, uint8_t who, const struct stor
 {
     const struct part *part = &playing->parts[who];
     bool limited = part->wait_ms != WAIT_WITHOUT_LIMIT;
-    check_that(!part->waits || limited || world->actors[who].cancelled || breaks_happen(),
+    bool full = store_view->page != NULL &&
+                store_view->page->brief.waiter_count >= playing->facts.waiters_max;
+    check_that(!part->waits || limited || full || world->actors[who].cancelled || breaks_happen(),
                "told busy although it waits without limit");
     check_refused(world, who, store_view);
 }

@@ -11,8 +11,9 @@
 #define WAITS  .waits = true, .wait_ms = WAIT_WITHOUT_LIMIT
 
 /* Stores as their drivers describe them. */
-#define USUAL \
-    .waiters_max = WAITERS_MAX, .reply_timeout_ms = 250, .offer_grace_ms = 1000, .poll_ms = 5000
+#define USUAL                                                                                     \
+    .waiters_max = WAITERS_MAX, .reply_timeout_ms = 250, .offer_grace_ms = 1000, .poll_ms = 5000, \
+    .ttl_ms = 3000
 #define BY_REVISION                      \
     {                                    \
         .judge = JUDGE_STORE_TIME, USUAL \
@@ -40,6 +41,19 @@
 #define SESSIONS_BY_TOKEN                                  \
     {                                                      \
         .judge = JUDGE_SESSION, .tests_grant = true, USUAL \
+    }
+
+/* Replies take a second, and nothing notifies. */
+#define SLOW                                                                                    \
+    {                                                                                           \
+        .judge = JUDGE_STORE_TIME, .waiters_max = 32, .answer_ms = 1000,                        \
+        .reply_timeout_ms = 10000, .offer_grace_ms = 150000, .poll_ms = 60000, .ttl_ms = 300000 \
+    }
+/* A queue of one. */
+#define SHORT_QUEUE                                                                                \
+    {                                                                                              \
+        .judge = JUDGE_STORE_TIME, .tests_grant = true, .waiters_max = 1, .reply_timeout_ms = 250, \
+        .offer_grace_ms = 1000, .poll_ms = 5000, .ttl_ms = 3000                                    \
     }
 
 const struct scenario scenarios[] = {
@@ -338,6 +352,25 @@ const struct scenario scenarios[] = {
         .clients = 3,
         .parts = {{READER, WAITS}, {READER, WAITS}, {WRITER, WAITS}},
         .facts = BY_TOKEN,
+        .test = {.lives = 1, .ticks = 1, .crashes = 1},
+        .proof = {.lives = 1, .lost = 1, .ticks = 1, .crashes = 1},
+    },
+    {
+        .name = "slow",
+        .summary = "three writers in line, a store whose offers stand for 150 s",
+        .clients = 3,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = SLOW,
+        .loses_notices = true,
+        .test = {.lives = 1, .ticks = 1, .crashes = 1},
+        .proof = {.lives = 1, .lost = 1, .ticks = 2, .crashes = 1},
+    },
+    {
+        .name = "short-queue",
+        .summary = "three writers, a store that admits one waiter",
+        .clients = 3,
+        .parts = {{WRITER, WAITS}, {WRITER, WAITS}, {WRITER, WAITS}},
+        .facts = SHORT_QUEUE,
         .test = {.lives = 1, .ticks = 1, .crashes = 1},
         .proof = {.lives = 1, .lost = 1, .ticks = 1, .crashes = 1},
     },

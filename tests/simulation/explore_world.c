@@ -13,7 +13,6 @@
 #include <string.h>
 
 enum {
-    TTL_MS = 3000,
     TIMEOUT_MS = 10000,
     KILL_GRACE_MS = 5000,
 };
@@ -95,7 +94,7 @@ static void set_options(const struct world *world, uint8_t who)
                                        .mode = part->mode,
                                        .limit = playing->limit,
                                        .priority = part->priority,
-                                       .ttl_ms = TTL_MS,
+                                       .ttl_ms = playing->facts.ttl_ms,
                                        .lock_delay_ms = playing->lock_delay_ms,
                                        .bound = !playing->unbound,
                                        .waits = waits};
@@ -367,7 +366,7 @@ static bool carry_out(struct world *world, const struct message *message)
         return true;
     struct store_request request = {.verb = message->store_verb,
                                     .condition = message->condition,
-                                    .ttl_ms = TTL_MS,
+                                    .ttl_ms = playing->facts.ttl_ms,
                                     .session = message->session,
                                     .bound = message->bound};
     struct stored_record stored = {.written = world->written,

@@ -22,11 +22,14 @@ enum {
     EPOCH_RISES,
 };
 
-bool script_on_executor, script_with_local_queue, script_by_session;
+bool script_on_executor, script_with_local_queue, script_by_session, script_short_grace;
 
 struct life {
-    uint64_t first_operation; /* count at the seed's start */
-    bool quiet;               /* faults are over; all actors finish */
+    uint64_t first_operation; /* counts at the seed's start */
+    uint64_t first_offer, first_passed_live;
+    bool quiet;   /* faults are over; all actors finish */
+    bool calm;    /* sane clocks, no faults, and replies within the usual time */
+    int64_t pace; /* everything takes this many times as long */
     unsigned pause_chance, crash_chance;
     int64_t ttl_least_ms, ttl_most_ms;
     bool one_holder_name;
@@ -46,6 +49,13 @@ static int64_t between(struct world *world, int64_t least, int64_t most)
     return least + (int64_t)below(world, (uint64_t)(most - least) + 1);
 }
 
+/* The same at the pace of the world. */
+static int64_t paced(struct world *world, int64_t least, int64_t most)
+{
+    const struct life *life = world->script;
+    return life->pace * between(world, least, most);
+}
+
 static void plan(struct world *world, struct actor *actor, int64_t in_ms, int what)
 {
     world_plan(world, actor, world->now_ms + in_ms, what, actor->number);
@@ -59,9 +69,9 @@ static int64_t new_ttl(struct world *world, const struct life *life)
 static void plan_faults(struct world *world, struct actor *actor, const struct life *life)
 {
     if (chance(world, life->crash_chance))
-        plan(world, actor, between(world, 0, 3000), DIE);
+        plan(world, actor, paced(world, 0, 3000), DIE);
     if (chance(world, life->pause_chance))
-        plan(world, actor, between(world, 0, 3000), STAND_STILL);
+        plan(world, actor, paced(world, 0, 3000), STAND_STILL);
 }
 
 /* Most callers of a process make equal requests, so that one grant can serve them all. */
@@ -86,15 +96,15 @@ static void ask(struct world *world, struct actor *actor, const struct life *lif
     request->mode = slot ? MODE_SLOT : chance(world, 3500) ? MODE_SHARED : MODE_EXCLUSIVE;
     request->waits = chance(world, 7000);
     request->priority = chance(world, 3000) ? (int32_t)between(world, -3, 3) : 0;
-    request->lock_delay_ms = !life->plain && chance(world, 1500) ? between(world, 50, 1000) : 0;
+    request->lock_delay_ms = !life->plain && chance(world, 1500) ? paced(world, 50, 1000) : 0;
     request->bound = chance(world, 6000);
     actor->caller.named = chance(world, 1000);
     actor->options.wait_ms = !request->waits       ? 0
                              : chance(world, 5000) ? WAIT_WITHOUT_LIMIT
-                                                   : between(world, 50, 5000);
+                                                   : paced(world, 50, 5000);
     /* The end of two concurrent cooldowns is too uncertain for a history: by a round trip. */
     bool may_cool = !life->plain || request->mode == MODE_EXCLUSIVE;
-    actor->options.cooldown_ms = may_cool && chance(world, 1200) ? between(world, 50, 1500) : 0;
+    actor->options.cooldown_ms = may_cool && chance(world, 1200) ? paced(world, 50, 1500) : 0;
     if (actor->process != NULL && chance(world, 8000))
         ask_as_usual(actor, life);
     plan_faults(world, actor, life);
@@ -136,7 +146,7 @@ static void do_next(struct world *world, struct actor *actor)
     struct request *request = &actor->options.request;
     memset(request, 0, sizeof *request);
     request->ttl_ms = new_ttl(world, life);
-    actor->options.timeout_ms = between(world, 2000, 10000) + 20 * world->faults.least_ms;
+    actor->options.timeout_ms = paced(world, 2000, 10000) + 20 * world->faults.least_ms;
     actor->options.kill_grace_ms = 5000;
     if (chance(world, 8500))
         ask(world, actor, life);
@@ -155,7 +165,7 @@ static void notify(struct world *world, struct actor *actor, const struct lease_
         if (life->brisk && chance(world, 9000))
             longest_ms = 30;
         plan(world, actor, between(world, 0, longest_ms), STOP_WORK);
-        plan(world, actor, between(world, 0, 200), WRITE);
+        plan(world, actor, paced(world, 0, 200), WRITE);
         return;
     case NOTIFY_LOST: /* the work may continue until it is killed, and often does */
         kill_in_ms = actor_moment(world, actor, actor->lease.kill_at_ms) - world->now_ms;
@@ -165,10 +175,10 @@ static void notify(struct world *world, struct actor *actor, const struct lease_
         return;
     case NOTIFY_WAITING:
         if (!life->quiet && chance(world, 2000))
-            plan(world, actor, between(world, 0, 3000), GIVE_UP);
+            plan(world, actor, paced(world, 0, 3000), GIVE_UP);
         return;
     case NOTIFY_ENDED:
-        plan(world, actor, between(world, 0, life->brisk ? 20 : 300), NEXT);
+        plan(world, actor, paced(world, 0, life->brisk ? 20 : 300), NEXT);
         return;
     case NOTIFY_RENEWED:
     case NOTIFY_NONE:
@@ -195,7 +205,7 @@ static void stop(struct world *world, struct actor *actor)
         actor_forget(world, actor);
     else
         actor_cancel(world, actor);
-    plan(world, actor, between(world, 0, 300), NEXT);
+    plan(world, actor, paced(world, 0, 300), NEXT);
 }
 
 /* The counter of the restored backup is some writes behind: in the new epoch their revisions come
@@ -219,7 +229,7 @@ static void happens(struct world *world, struct actor *actor, int what, uint64_t
         if (same_lease && actor->inside) {
             bool slow = chance(world, 2000);
             actor_write(world, actor, between(world, 0, slow ? life->ttl_most_ms * 2 : 20));
-            plan(world, actor, between(world, 50, 800), WRITE);
+            plan(world, actor, paced(world, 50, 800), WRITE);
         }
         return;
     case STOP_WORK:
@@ -230,7 +240,7 @@ static void happens(struct world *world, struct actor *actor, int what, uint64_t
     case DIE:
         if (actor->alive && !actor->paused && !life->quiet) {
             actor_crash(world, actor);
-            plan(world, actor, between(world, 0, 3000), RESTART);
+            plan(world, actor, paced(world, 0, 3000), RESTART);
         }
         return;
     case RESTART:
@@ -347,6 +357,49 @@ static void choose_store(struct world *world, bool wild)
     }
 }
 
+/*
+ * A store without notifications that replies within a second: its times and those of its clients
+ * are a hundred times longer, its queue is short.
+ */
+static void choose_slow(struct world *world, struct life *life)
+{
+    struct store_facts *facts = &world->rules.facts;
+    facts->answer_ms = 1000;
+    facts->reply_timeout_ms = 10000;
+    facts->offer_grace_ms = script_short_grace ? 1000 : 150000;
+    facts->takeover_ms = 0;
+    facts->poll_ms = 60000;
+    facts->waiters_max = 32;
+    facts->ttl_ms = life->ttl_least_ms = life->ttl_most_ms = 300000;
+    facts->renewal_window_ms = 5000;
+    world->rules.watches = false;
+    world->faults.lose_notice = 10000;
+    world->faults.least_ms = 100;
+    world->faults.latency_ms = 400;
+    world->faults.slow_ms *= 10;
+    life->pace = 100;
+}
+
+/* Usual facts, a short queue with another grace, or a slow store; some without any fault. */
+static void choose_facts(struct world *world, bool wild, struct life *life)
+{
+    struct store_facts *facts = &world->rules.facts;
+    bool slow = chance(world, 1500);
+    facts->answer_ms = 100;
+    life->calm = !wild && chance(world, slow ? 5000 : 1000);
+    if (life->calm) {
+        world->faults = (struct faults){.latency_ms = world->faults.latency_ms};
+        life->pause_chance = life->crash_chance = 0;
+        facts->takeover_ms = facts->takeover_ms > 0 ? 5 * facts->answer_ms : 0;
+    }
+    if (chance(world, 2000)) {
+        facts->waiters_max = (uint32_t)between(world, 1, 4);
+        facts->offer_grace_ms = between(world, 800, 4000);
+    }
+    if (slow)
+        choose_slow(world, life);
+}
+
 /* The clocks of a world differ by a factor of 1.15 at most, in a wild one by 4 and more. */
 static void add_actors(struct world *world, bool wild, const struct life *life)
 {
@@ -368,7 +421,7 @@ static void add_actors(struct world *world, bool wild, const struct life *life)
         }
         if (life->one_holder_name)
             memcpy(actor->holder, "pod", sizeof "pod");
-        plan(world, actor, between(world, 0, 300), NEXT);
+        plan(world, actor, paced(world, 0, 300), NEXT);
     }
 }
 
@@ -383,16 +436,16 @@ static void add_callers(struct world *world)
             (void)snprintf(name, sizeof name, "%s%u", process->name, (unsigned)left);
             if (process->holder[0] == '\0')
                 memcpy(process->holder, process->name, sizeof process->name);
-            plan(world, world_add_caller(world, process, name), between(world, 0, 300), NEXT);
+            plan(world, world_add_caller(world, process, name), paced(world, 0, 300), NEXT);
         }
 }
 
 static void plan_outages(struct world *world)
 {
     for (uint64_t i = below(world, 3); i > 0; i--) {
-        int64_t from_ms = between(world, 0, 40000);
+        int64_t from_ms = paced(world, 0, 40000);
         plan(world, &world->actors[0], from_ms, STORE_GOES);
-        plan(world, &world->actors[0], from_ms + between(world, 50, 6000), STORE_COMES);
+        plan(world, &world->actors[0], from_ms + paced(world, 50, 6000), STORE_COMES);
     }
 }
 
@@ -422,7 +475,7 @@ static bool take_once(struct world *world, struct actor *actor, size_t key)
     actor->options.wait_ms = WAIT_WITHOUT_LIMIT;
     actor->options.cooldown_ms = 0;
     actor_start(world, actor);
-    world_run(world, world->now_ms + 100000);
+    world_run(world, world->now_ms + 100000 * life->pace);
     return !actor->busy && world->counts->grants > grants;
 }
 
@@ -433,6 +486,7 @@ static bool take_once(struct world *world, struct actor *actor, size_t key)
 static void check_end(struct world *world)
 {
     enum { TRIES = 20, PAUSE_MS = 2000 };
+    const struct life *life = world->script;
     struct actor *last = &world->actors[world->actor_count - 1];
     for (size_t i = 0; i < world->actor_count; i++)
         if (world->actors[i].busy)
@@ -444,7 +498,7 @@ static void check_end(struct world *world)
     for (size_t key = 0; key < world->key_count && world->violation[0] == '\0'; key++) {
         bool granted = false, present = true;
         for (int i = 0; i < TRIES && present && world->violation[0] == '\0'; i++) {
-            world->now_ms += PAUSE_MS;
+            world->now_ms += PAUSE_MS * life->pace;
             granted = take_once(world, last, key) || granted;
             struct store_request look = {.verb = VERB_STORE_READ, .key = world->keys[key].key};
             memory_driver.submit(world->store, &look, final_read, &present);
@@ -456,12 +510,26 @@ static void check_end(struct world *world)
     }
 }
 
+/* Where nothing fails, a live waiter accepts its offer: the grace suits the usual reply. */
+static void check_offers(struct world *world)
+{
+    enum { SHARE = 10 };
+    const struct life *life = world->script;
+    uint64_t offers = world->counts->offers - life->first_offer;
+    uint64_t passed = world->counts->passed_live - life->first_passed_live;
+    if (life->calm && passed * SHARE > offers)
+        oracle_fail(world, &world->actors[0], "offer grace", "live waiters are passed over");
+}
+
 static struct history history; /* large: kept off the stack */
 
 void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE *trace)
 {
     enum { LONGEST_MS = 1000000, FINISH_MS = 200000 };
-    struct life life = {.first_operation = counts->operations};
+    struct life life = {.first_operation = counts->operations,
+                        .first_offer = counts->offers,
+                        .first_passed_live = counts->passed_live,
+                        .pace = 1};
     bool wild = script_is_wild(seed);
     world_init(world, seed, counts);
     world->trace = trace;
@@ -484,16 +552,20 @@ void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE
         world->history = &history;
     } else {
         choose_store(world, wild);
+        choose_facts(world, wild, &life);
     }
     add_actors(world, wild, &life);
     if (script_with_local_queue)
         add_callers(world);
-    plan_outages(world);
-    plan_raises(world);
-    while (!life.quiet && world->violation[0] == '\0' && world->now_ms < LONGEST_MS &&
+    if (!life.calm) {
+        plan_outages(world);
+        plan_raises(world);
+    }
+    while (!life.quiet && world->violation[0] == '\0' && world->now_ms < LONGEST_MS * life.pace &&
            !world_idle(world))
-        world_run(world, world->now_ms + 1000);
-    world_run(world, world->now_ms + FINISH_MS);
+        world_run(world, world->now_ms + 1000 * life.pace);
+    world_run(world, world->now_ms + FINISH_MS * life.pace);
+    check_offers(world);
     if (world->violation[0] == '\0')
         check_end(world);
     if (world->violation[0] == '\0' && world->history != NULL)

@@ -20,6 +20,8 @@ extern bool script_on_executor;
 /* … and several of them share a process and its local queue. No history is kept then: a hand-off is
  * no grant of the store, and its lease began before it. */
 extern bool script_with_local_queue;
+/* A planted mistake: the offer grace of a slow store is that of a fast one. */
+extern bool script_short_grace;
 
 /* Every store judges by sessions: it has no clock that its clients can read. */
 extern bool script_by_session;

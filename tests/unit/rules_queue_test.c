@@ -328,6 +328,18 @@ static void an_offer_lapses_by_observation(void **state)
     assert_standing("C | -");
 }
 
+static void a_slow_store_has_a_longer_grace(void **state)
+{
+    (void)state;
+    queue_up("BC");
+    (void)release("a");
+    facts.offer_grace_ms = 150000;
+    pass(149999);
+    assert_kind(ask("C"), VERDICT_WAITING, /* write= */ false);
+    pass(1);
+    assert_granted(ask("C"));
+}
+
 static void a_younger_offer_was_not_observed(void **state)
 {
     (void)state;
@@ -542,6 +554,7 @@ int main(void)
         cmocka_unit_test_setup(an_offer_lapses_by_the_stores_clock, fresh),
         cmocka_unit_test_setup(an_offer_lapses_later_by_the_clocks_error, fresh),
         cmocka_unit_test_setup(an_offer_lapses_by_observation, fresh),
+        cmocka_unit_test_setup(a_slow_store_has_a_longer_grace, fresh),
         cmocka_unit_test_setup(a_younger_offer_was_not_observed, fresh),
         cmocka_unit_test_setup(any_newcomer_passes_a_lapsed_offer_on, fresh),
         cmocka_unit_test_setup(ones_own_offer_does_not_lapse, fresh),

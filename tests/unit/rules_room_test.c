@@ -48,6 +48,23 @@ static void a_full_queue_is_busy_and_says_so(void **state)
     assert_kind(act(asking_number(7)), VERDICT_WAITING, /* write= */ false);
 }
 
+/* Waiters that another client admitted keep their positions. */
+static void a_store_can_admit_fewer_waiters(void **state)
+{
+    (void)state;
+    (void)ask("a");
+    for (size_t i = 0; i < 3; i++)
+        (void)act(asking_number(i));
+    facts.waiters_max = 3;
+    assert_full(ask("z"));
+    facts.waiters_max = 2;
+    assert_full(ask("z"));
+    assert_kind(act(asking_number(2)), VERDICT_WAITING, /* write= */ false);
+    assert_int_equal(record.waiter_count, 3);
+    facts.waiters_max = 4;
+    assert_kind(ask("z"), VERDICT_WAITING, /* write= */ true);
+}
+
 /* Refused, it still writes what it observed: the holder is gone, the next waiter is named. */
 static void a_refused_request_removes_the_dead(void **state)
 {
@@ -232,6 +249,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_full_queue_is_busy_and_says_so, fresh),
+        cmocka_unit_test_setup(a_store_can_admit_fewer_waiters, fresh),
         cmocka_unit_test_setup(a_refused_request_removes_the_dead, fresh),
         cmocka_unit_test_setup(the_dead_make_room_in_a_full_queue, fresh),
         cmocka_unit_test_setup(a_full_record_is_busy_and_says_so, fresh),

@@ -55,10 +55,10 @@ const struct option option_ttl = {OPTION("ttl", VALUE_DURATION, ttl_ms),
                                   .value = "DUR",
                                   .min = 1,
                                   .max = DAY,
-                                  .default_value = "30s",
                                   .environment = "LEASEHOLD_TTL",
                                   .help = "lifetime of the lease unless renewed; from the minimum "
-                                          "of the store (10ms to 1s) to 24h"};
+                                          "of the store (10ms to 1s) to 24h; by default that "
+                                          "of the store, 30s"};
 const struct option option_wait = {OPTION("wait", VALUE_DURATION, wait_ms),
                                    .letter = 'w',
                                    .aliases = "--timeout",

@@ -113,7 +113,8 @@ int run_command(struct context *context, const struct run_mode *mode)
     char path[PATH_MAX], holder[LH_HOLDER_SIZE];
     struct foreground foreground;
     struct supervisor supervisor;
-    if (context->settings.ttl_ms < TTL_MIN_MS)
+    int64_t ttl_ms = context->settings.ttl_ms; /* 0: the store's default, which is longer */
+    if (ttl_ms != 0 && ttl_ms < TTL_MIN_MS)
         return usage_error(context,
                            "--ttl: %s needs at least 2s, so that the command can be ended "
                            "before the lease ends",

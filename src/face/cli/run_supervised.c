@@ -20,7 +20,7 @@ static void update_deadline(struct run_state *run)
 {
     const struct settings *settings = &run->context->settings;
     int64_t now_ms = supervisor_now_ms(), left_ms = lh_remaining_ms(run->lease);
-    int64_t rest_ms = settings->ttl_ms - 2 * settings->ttl_ms / 3;
+    int64_t ttl_ms = lh_ttl_ms(run->lease), rest_ms = ttl_ms - 2 * ttl_ms / 3;
     int64_t grace_ms =
         settings->kill_grace_ms < rest_ms / 2 ? settings->kill_grace_ms : rest_ms / 2;
     /* After the deadline the kill time must not move. */

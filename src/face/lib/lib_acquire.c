@@ -458,6 +458,13 @@ enum lh_outcome lh_detach(struct lh_lease **lease, struct lh_report *report)
 
 /* ---- without a request to the store ---- */
 
+int64_t lh_ttl_ms(const struct lh_lease *lease)
+{
+    if (lease == NULL)
+        return 0;
+    return fast_lease_is(lease) ? fast_lease_ttl_ms(lease) : lease->options.request.ttl_ms;
+}
+
 int64_t lh_remaining_ms(const struct lh_lease *lease)
 {
     const struct lh_client *client = lease != NULL ? client_of(lease) : NULL;
@@ -465,7 +472,7 @@ int64_t lh_remaining_ms(const struct lh_lease *lease)
         return 0;
     const struct lh_lease *full = fast_lease_is(lease) ? fast_lease_promoted(lease) : lease;
     if (full == NULL)
-        return fast_lease_remaining_ms(lease);
+        return fast_lease_ttl_ms(lease) * 2 / 3;
     int64_t rest_ms = atomic_load(&full->deadline_ms) - host_boot_ms();
     return rest_ms > 0 ? rest_ms : 0;
 }

@@ -83,9 +83,9 @@ const char *fast_lease_key(const struct lh_lease *lease)
     return fast_lease_const(lease)->key;
 }
 
-int64_t fast_lease_remaining_ms(const struct lh_lease *lease)
+int64_t fast_lease_ttl_ms(const struct lh_lease *lease)
 {
-    return fast_lease_const(lease)->ttl_ms * 2 / 3;
+    return fast_lease_const(lease)->ttl_ms;
 }
 
 /* ---- acquire and release, in the caller's thread ---- */

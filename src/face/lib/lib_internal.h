@@ -250,7 +250,7 @@ struct lh_client *fast_lease_client(const struct lh_lease *lease);
 void fast_lease_free(struct lh_lease *lease);
 uint64_t fast_lease_token(const struct lh_lease *lease);
 const char *fast_lease_key(const struct lh_lease *lease);
-int64_t fast_lease_remaining_ms(const struct lh_lease *lease);
+int64_t fast_lease_ttl_ms(const struct lh_lease *lease);
 /* True: granted or busy, see *out_outcome. False: use the local queue. */
 bool fast_lease_acquire(struct lh_client *client, const char *key,
                         const struct lh_acquire_options *options, struct lh_lease **out,
