@@ -204,12 +204,11 @@ static void check_return(struct world *world, const struct change *change,
                          const struct waiter *waiter)
 {
     struct acquisition *own = &world->acquisitions[oracle_number(world, waiter->request)];
-    bool returns = own->passed_over && own->told_waiting && own->ticket != 0;
+    bool returned = own->passed_over && waiter->ticket == own->ticket && waiter->passed > 0;
+    bool knew = own->passed_over && own->told_waiting && own->ticket != 0;
     own->passed_over = false;
-    if (!returns || has_ticket(&world->before, own->ticket))
-        return;
-    world->counts->returned++;
-    if (waiter->ticket != own->ticket || waiter->passed == 0)
+    world->counts->returned += returned ? 1 : 0;
+    if (knew && !returned && !has_ticket(&world->before, own->ticket))
         oracle_fail(world, change->writer, "rule 4",
                     "a waiter that was passed over lost its place");
 }

@@ -290,6 +290,24 @@ static void a_waiter_that_was_passed_over_returns(void **state)
     assert_int_equal(lease.ticket, 0); /* the next time it is put at the end */
 }
 
+static void a_reply_without_our_entry_gives_no_ticket(void **state)
+{
+    (void)state;
+    facts.takeover_ms = 150;
+    (void)neighbour(VERB_ACQUIRE, "b");
+    begin();
+    carry_out();
+    struct event event = {.kind = EVENT_REPLY,
+                          .now_ms = now_ms,
+                          .serial = lease.serial,
+                          .reply = REPLY_OK,
+                          .known = true};
+    record_init(&record, options.request.key);
+    lease_step(&lease, &event, &record, &out, NULL);
+    assert_int_equal(lease.state, LEASE_WAITING);
+    assert_int_equal(lease.ticket, 0);
+}
+
 static void a_release_wakes_the_next_in_line_too(void **state)
 {
     (void)state;
@@ -504,6 +522,7 @@ int main(void)
         LEASE_TEST(the_next_in_line_takes_an_offer_over),
         LEASE_TEST(an_offer_that_was_accepted_is_not_polled_for),
         LEASE_TEST(a_waiter_that_was_passed_over_returns),
+        LEASE_TEST(a_reply_without_our_entry_gives_no_ticket),
         LEASE_TEST(a_release_wakes_the_next_in_line_too),
         LEASE_TEST(the_last_in_line_has_no_spare),
         LEASE_TEST(most_offers_need_no_spare),
