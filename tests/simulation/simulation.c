@@ -126,7 +126,6 @@ static int replay(uint64_t seed)
     X(waits)          \
     X(offers)         \
     X(passed_on)      \
-    X(returned)       \
     X(passed_live)    \
     X(expiries)       \
     X(takeovers)      \
@@ -206,6 +205,7 @@ static int report(const struct plan *plan, const struct result *sum, double seco
         LOCAL_QUEUE_COUNT_LIST(PRINT_COUNT)
     } else {
         PRINT_COUNT(histories)
+        PRINT_COUNT(returned)
     }
 #undef PRINT_COUNT
     (void)printf("%sok %u - every kind of trouble happened\n", zeros == 0 ? "" : "not ", ++test);
