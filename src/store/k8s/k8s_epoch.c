@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <time.h>
 
 /* The annotation is not that of a record, which a release removes. */
 #define EPOCH_LEASE      "leasehold-epoch"
@@ -129,6 +129,15 @@ static bool epoch_try(struct k8s *k8s, uint16_t least, struct epoch_state *out,
     return again;
 }
 
+/* Until no process has an older epoch that it may still use. */
+static void epoch_wait(void)
+{
+    struct timespec rest = {.tv_sec = RAISE_WAITS_MS / 1000,
+                            .tv_nsec = (long)(RAISE_WAITS_MS % 1000) * 1000000};
+    while (nanosleep(&rest, &rest) != 0) {
+    }
+}
+
 /* The revision of the whole cluster; 0 if we may not list. */
 static uint64_t epoch_revision(struct k8s *k8s)
 {
@@ -158,7 +167,7 @@ enum reply_status k8s_epoch(const char *url, const struct epoch_options *options
         result = REPLY_TROUBLE;
     }
     if (result == REPLY_OK && options->least > 0)
-        (void)usleep(RAISE_WAITS_MS * 1000);
+        epoch_wait();
     if (result == REPLY_OK) {
         state.revision = epoch_revision(k8s);
         (void)snprintf(state.kept, sizeof state.kept,
