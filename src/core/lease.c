@@ -144,11 +144,11 @@ static void lease_write(struct lease *l, const struct request *request, struct r
     lease_wake_after(l, record, out);
     lease_send(l, record_needed(record) ? ACTION_SWAP : ACTION_DELETE, out);
     if (!l->unsure) /* an absent key counts as revision 1: every later write is above it */
-        l->up_to = at->revision > 0 ? at->revision : 1;
+        l->up_to = at->revision > 0 ? stamp_order(at) : 1;
     l->pending = out->verdict.kind;
     l->pending_why = out->verdict.why;
     out->condition.kind = at->revision == 0 ? IF_ABSENT : IF_REVISION;
-    out->condition.revision = at->revision;
+    out->condition.revision = at->revision > 0 ? stamp_order(at) : 0;
     out->condition.token = required_token(l, request, record);
     if (MUTANT(RELEASE_UNCONDITIONAL) && request->verb == VERB_RELEASE)
         out->condition = (struct condition){.kind = IF_REVISION, .revision = 0};

@@ -73,9 +73,9 @@ enum condition_kind {
 
 struct condition {
     enum condition_kind kind;
-    uint64_t revision;
-    uint64_t token;  /* with IF_REVISION: must exist too, where the store can test it; or 0 */
-    int64_t ends_ms; /* end of that token's lease by the store's clock; or 0 */
+    uint64_t revision; /* of the write that was read: its stamp_order(), so the epoch counts, too */
+    uint64_t token;    /* with IF_REVISION: must exist too, where the store can test it; or 0 */
+    int64_t ends_ms;   /* end of that token's lease by the store's clock; or 0 */
 };
 
 enum lease_notify {
@@ -113,7 +113,7 @@ struct lease_options {
 };
 
 struct observation {
-    uint64_t token, revision;
+    uint64_t token, revision; /* the latter with its epoch, as in struct condition */
     int64_t since_ms;
 };
 
@@ -122,7 +122,7 @@ struct observation {
  * per key and process, kept by the caller across leases; initially zero.
  */
 struct observations {
-    uint64_t offer; /* revision of the oldest open offer */
+    uint64_t offer; /* stamp_order() of the oldest open offer */
     int64_t offer_since_ms;
     size_t count;
     struct observation observed[GRANTS_MAX + 2]; /* every grant, the cooldown, the lock-delay */
@@ -151,7 +151,7 @@ struct lease {
     uint32_t late;         /* consecutive grants whose reply came after their deadline */
     bool reacquires;       /* LEAVING: returns a late grant, then acquires again */
     int64_t wait_until_ms; /* with reacquires: the end of the wait */
-    uint64_t up_to;        /* break, clear: the revision that the unsure write replaced */
+    uint64_t up_to;        /* break, clear: the write that the unsure one replaced */
     int64_t sent_at_ms, reply_by_ms;
     int64_t next_at_ms;    /* renewal, poll or retry */
     int64_t give_up_at_ms; /* end of the wait, or of the timeout */

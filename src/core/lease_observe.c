@@ -24,7 +24,7 @@ static int64_t observed_ms(const struct lease *lease, uint64_t token, uint64_t r
 static void observe_span(const struct lease *lease, struct span *span, uint64_t token)
 {
     if (span->length_ms > 0)
-        span->observed_ms = observed_ms(lease, token, span->since.revision);
+        span->observed_ms = observed_ms(lease, token, stamp_order(&span->since));
 }
 
 /* Observes every grant and both spans: a renewal of one says nothing about another. */
@@ -32,7 +32,7 @@ static void observe_each(const struct lease *lease, struct record *record)
 {
     for (size_t i = 0; i < record->grant_count; i++) {
         struct grant *grant = &record->grants[i];
-        grant->observed_ms = observed_ms(lease, grant_token(grant), grant->renewed.revision);
+        grant->observed_ms = observed_ms(lease, grant_token(grant), stamp_order(&grant->renewed));
     }
     observe_span(lease, &record->cooling, COOLING);
     observe_span(lease, &record->delay, DELAY);
@@ -52,12 +52,12 @@ static void remember_each(struct lease *lease, const struct record *record)
     lease->observations->count = 0;
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
-        remember(lease, grant_token(grant), grant->renewed.revision, grant->observed_ms);
+        remember(lease, grant_token(grant), stamp_order(&grant->renewed), grant->observed_ms);
     }
     if (cooling->length_ms > 0)
-        remember(lease, COOLING, cooling->since.revision, cooling->observed_ms);
+        remember(lease, COOLING, stamp_order(&cooling->since), cooling->observed_ms);
     if (delay->length_ms > 0)
-        remember(lease, DELAY, delay->since.revision, delay->observed_ms);
+        remember(lease, DELAY, stamp_order(&delay->since), delay->observed_ms);
 }
 
 static uint64_t oldest_offer(const struct record *record)
@@ -65,8 +65,8 @@ static uint64_t oldest_offer(const struct record *record)
     uint64_t oldest = 0;
     for (size_t i = 0; i < record->waiter_count; i++) {
         const struct waiter *waiter = &record->waiters[i];
-        if (waiter->offered && (oldest == 0 || waiter->offer.revision < oldest))
-            oldest = waiter->offer.revision;
+        if (waiter->offered && (oldest == 0 || stamp_order(&waiter->offer) < oldest))
+            oldest = stamp_order(&waiter->offer);
     }
     return oldest;
 }
@@ -143,7 +143,7 @@ static int64_t offer_lasts_ms(const struct lease *lease, const struct record *re
     int64_t lasts_ms = facts->offer_grace_ms;
     for (size_t i = 0; i < record->waiter_count; i++) {
         const struct waiter *waiter = &record->waiters[i];
-        if (waiter->offered && waiter->offer.revision == lease->observations->offer)
+        if (waiter->offered && stamp_order(&waiter->offer) == lease->observations->offer)
             lasts_ms = min_ms(lasts_ms, queue_offer_lasts_ms(waiter, facts));
     }
     return lasts_ms;

@@ -55,7 +55,9 @@ static void trace_add_action(const struct lease_output *out, struct text *trace)
     else if (out->condition.kind == IF_GRANT)
         trace_add_number(trace, " if token stands ", out->condition.token);
     else
-        trace_add_number(trace, " if revision ", out->condition.revision);
+        trace_add_number(trace, " if revision ", out->condition.revision & REVISION_MAX);
+    if (out->condition.kind == IF_REVISION && out->condition.revision > REVISION_MAX)
+        trace_add_number(trace, " of epoch ", out->condition.revision >> 45);
     if (out->wake_count > 0)
         trace_add_number(trace, ", wakes ", out->wake_count);
 }

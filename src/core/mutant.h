@@ -57,7 +57,9 @@
     X(UNBOUND_ENDS_WITH_SESSION, "a grant by token alone ends with the process that made it")    \
     X(COOLING_END_IGNORED, "the store reports the end of a cooldown, and it blocks on")          \
     X(DELAY_END_IGNORED, "the store reports the end of a lock-delay, and it blocks on")          \
-    X(DELAY_FROM_RENEWAL, "a lock-delay counts from the last renewal, not from the end")
+    X(DELAY_FROM_RENEWAL, "a lock-delay counts from the last renewal, not from the end")         \
+    X(EPOCH_IGNORED, "a write of an old epoch passes if the revision is the same number")        \
+    X(EPOCH_FORGOTTEN, "a grant after a raised epoch gets a token of the old one")
 
 /* Bugs of the runtime: only a simulation with several callers per process can catch them. */
 #define RUNTIME_MUTANT_LIST(X)                                                                  \

@@ -272,13 +272,24 @@ const char *record_broken(const struct record *record)
     return what;
 }
 
+uint64_t stamp_order(const struct stamp *stamp)
+{
+    return (uint64_t)stamp->epoch << 45 | stamp->revision;
+}
+
+struct stamp stamp_of_order(uint64_t order, int64_t time_ms)
+{
+    return (struct stamp){
+        .revision = order & REVISION_MAX, .time_ms = time_ms, .epoch = (uint16_t)(order >> 45)};
+}
+
 uint64_t token_of(const struct stamp *granted, uint16_t n)
 {
     if (granted->revision == THIS_WRITE)
         return 0;
     if (MUTANT(TOKEN_FROM_TIME))
         return ((uint64_t)granted->time_ms << 10) + n;
-    return ((uint64_t)granted->epoch << 55) + (granted->revision << 10) + n;
+    return (stamp_order(granted) << 10) + n;
 }
 
 uint64_t grant_token(const struct grant *grant)

@@ -34,7 +34,7 @@ enum {
     PASSED_MAX = 1000000,
     RECORD_MAX = 64 * 1024, /* encoded */
     RECORD_RESERVE = 6400,  /* for offers, 64 grants made from waiters, a break's reason, spans */
-    EPOCH_MAX = 511,
+    EPOCH_MAX = 255,        /* so a token is below 2^63, and an order is exact as a double */
     GRANT_STEP = 64, /* between the n of two grants of one write; in between, local hand-offs */
 };
 
@@ -42,6 +42,7 @@ enum {
 #define SPAN_MAX_MS  ((int64_t)366 * 24 * 3600 * 1000) /* cooldown, lock-delay */
 #define TIME_MAX_MS  (((int64_t)1 << 53) - 1)          /* of a store's clock, from 0 */
 #define REVISION_MAX (((uint64_t)1 << 45) - 1)
+#define ORDER_MAX    (((uint64_t)1 << 53) - 1)    /* of EPOCH_MAX and REVISION_MAX */
 #define TICKET_MAX   (((uint64_t)1 << 53) - 1)    /* also of next_ticket */
 #define TICKET_TIMED ((uint64_t)4000000000000000) /* see waiter_since_ms() */
 #define TICKET_STEP  ((uint64_t)1000)
@@ -178,6 +179,10 @@ bool record_fits(const struct record *record, size_t size);
 size_t meta_size_bound(const struct meta *meta);
 /* NULL, or the violated invariant: reported by the decoder, asserted by the rules. */
 const char *record_broken(const struct record *record);
+
+/* epoch·2^45 + revision: orders writes over epochs, and names one write; and the stamp of one. */
+uint64_t stamp_order(const struct stamp *stamp);
+struct stamp stamp_of_order(uint64_t order, int64_t time_ms);
 
 /* epoch·2^55 + revision·2^10 + n; 0 while the stamp is THIS_WRITE. */
 uint64_t token_of(const struct stamp *granted, uint16_t n);

@@ -52,7 +52,7 @@ static bool offer_lapsed(const struct waiter *waiter, const struct view *view)
 {
     if (!waiter->offered || MUTANT(OFFER_NEVER_LAPSES))
         return false;
-    if (waiter->offer.revision <= view->offer_revision &&
+    if (stamp_order(&waiter->offer) <= view->offer_revision &&
         view->offer_observed_ms >= queue_offer_lasts_ms(waiter, view->facts))
         return true;
     return has_passed(&waiter->offer, view->facts->offer_grace_ms, /* observed_ms= */ 0, view);
@@ -463,7 +463,7 @@ static struct verdict rules_release(struct record *record, const struct request 
 /* A break that is repeated after a lost reply must not hit the next holder. */
 static bool is_meant(const struct stamp *written, const struct request *request)
 {
-    return request->up_to == 0 || written->revision <= request->up_to;
+    return request->up_to == 0 || stamp_order(written) <= request->up_to;
 }
 
 static void note_broken(const struct grant *grant, struct broken *broken)

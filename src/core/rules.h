@@ -46,7 +46,7 @@ struct request {
     uint64_t session;
     uint64_t token;  /* renew, release */
     uint64_t ticket; /* acquire: of the position that the request had in the queue; or 0 */
-    uint64_t up_to;  /* break, clear, set: ignore later revisions; 0: no bound */
+    uint64_t up_to;  /* break, clear, set: ignore writes of a later order; 0: no bound */
     enum mode mode;
     uint32_t limit; /* MODE_SLOT: size of the semaphore; otherwise 0 */
     int32_t priority;
@@ -101,7 +101,7 @@ struct view {
     struct stamp at; /* the record's revision (0: absent), the store's epoch and time */
     const struct store_facts *facts;
     int64_t age_ms;            /* how long ago the record was read; -1: unknown */
-    uint64_t offer_revision;   /* the oldest open offer … */
+    uint64_t offer_revision;   /* the oldest open offer, by its stamp_order() … */
     int64_t offer_observed_ms; /* … and how long this client has seen it, on its own clock */
 };
 

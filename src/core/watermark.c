@@ -103,7 +103,7 @@ struct verdict watermark_set(struct record *record, const struct request *reques
         return watermark_refuse(VERDICT_MISMATCH, "the key is in use as something else");
     /* A set that is repeated after a lost reply must not undo a later move. */
     bool moved = record->kind == KIND_WATERMARK && request->up_to != 0 &&
-                 record->watermark.moved.revision > request->up_to;
+                 stamp_order(&record->watermark.moved) > request->up_to;
     if (moved)
         return (struct verdict){.kind = VERDICT_DONE, .why = "it was moved meanwhile"};
     watermark_put(record, request, order_wanted(request), view);

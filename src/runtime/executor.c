@@ -121,8 +121,7 @@ static bool cache_reply(struct executor *executor, struct record_cache_entry *en
         entry->saved_reply != NULL ? &entry->saved_reply->reply : NULL;
     bool has_record = said->result == REPLY_OK || said->result == REPLY_CONFLICT;
     bool older = before != NULL && before->present && said->present &&
-                 said->written.epoch == before->written.epoch &&
-                 said->written.revision < before->written.revision;
+                 stamp_order(&said->written) < stamp_order(&before->written);
     if (has_record && !older)
         record_cache_set(&executor->record_cache, entry, saved_reply);
     return has_record && !older;

@@ -40,8 +40,7 @@ struct record_cache_entry {
     size_t users;
     struct list user_list; /* owned by the user of the cache */
     bool others_wait;      /* a waiter of another process was in the queue … */
-    uint16_t others_epoch;
-    uint64_t others_revision; /* … at this revision; outlives the copy */
+    uint64_t others_order; /* … at this write, by its stamp_order(); outlives the copy */
     struct saved_reply *saved_reply;
     struct saved_observations *observed;
     char key[];

@@ -119,12 +119,10 @@ void executor_note_others(const struct executor *executor, struct record_cache_e
 {
     const struct record *record = &executor->record;
     bool written = at->revision != 0;
-    if (written && at->epoch == entry->others_epoch && at->revision < entry->others_revision)
+    if (written && stamp_order(at) < entry->others_order)
         return;
-    if (written) {
-        entry->others_epoch = at->epoch;
-        entry->others_revision = at->revision;
-    }
+    if (written)
+        entry->others_order = stamp_order(at);
     entry->others_wait = false;
     for (size_t i = 0; i < record->waiter_count; i++)
         if (record->waiters[i].session != executor->callbacks.session)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests of operators to a store: diagnosis, and the removal of records that are no longer
+ * Requests of operators to a store: diagnosis, the epoch, and the removal of records no longer
  * needed. A driver implements them in its slots of store.h and blocks meanwhile. A diagnosis
  * changes nothing and acquires no lock; its findings are for people, and no rule depends on them.
  */
@@ -44,6 +44,20 @@ struct collect_options {
     unsigned rate;                                  /* removals in a minute; 0: count only */
     int64_t timeout_ms;                             /* for one reply */
     collect_objects_fn *collect_objects;
+};
+
+/* The epoch of a store's tokens (docs/fencing.md, "After a restored backup"). */
+struct epoch_options {
+    uint16_t least;     /* raises the epoch to this one, unless it is higher already; 0: reads it */
+    int64_t timeout_ms; /* for one reply; 0: the driver's default */
+};
+
+struct epoch_state {
+    uint16_t epoch;
+    uint64_t revision; /* grows with every write of the store, in one epoch … */
+    int64_t now_ms;    /* … and its clock, in milliseconds since 1970 if it has one; or −1 */
+    unsigned behind;   /* parts of the store that have an older epoch: raise it again */
+    char kept[512];    /* where the epoch is kept: for people, and to tell stores apart */
 };
 
 /* The scope of a diagnosis, and the callback for its findings. */

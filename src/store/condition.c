@@ -42,7 +42,11 @@ bool condition_holds(const struct store_request *request, const struct stored_re
     if (condition->kind == IF_REVISION) {
         bool planted = MUTANT(RELEASE_UNCONDITIONAL) || MUTANT(ACCEPT_UNCONDITIONAL);
         bool any = planted && condition->revision == 0;
-        if (condition->revision != stored->written.revision && !any)
+        uint64_t current = stamp_order(&stored->written);
+        if (MUTANT(EPOCH_IGNORED) &&
+            (current & REVISION_MAX) == (condition->revision & REVISION_MAX))
+            current = condition->revision;
+        if (condition->revision != current && !any)
             return false;
         /* At that revision the record has the token's grant: only its end is unknown. */
         if (condition->token == 0 || condition->ends_ms != 0)

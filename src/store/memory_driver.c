@@ -39,6 +39,7 @@ struct memory {
     uint32_t magic;
     struct store_clock clock;
     uint64_t revision; /* of the whole store: it also grows with deletes */
+    uint16_t epoch;
     size_t count, bucket_count;
     struct memory_entry **buckets;
     struct heap ends;
@@ -159,7 +160,8 @@ static bool memory_put(struct memory *memory, struct memory_entry **at,
     entry->bytes = bytes;
     entry->length = request->length;
     entry->written = (struct stamp){.revision = ++memory->revision,
-                                    .time_ms = memory->clock.now_ms(memory->clock.owner)};
+                                    .time_ms = memory->clock.now_ms(memory->clock.owner),
+                                    .epoch = MUTANT(EPOCH_FORGOTTEN) ? 0 : memory->epoch};
     heap_set(&memory->ends, &entry->end,
              request->retention_ms > 0 ? entry->written.time_ms + request->retention_ms
                                        : HEAP_NEVER);
@@ -407,6 +409,14 @@ uint64_t memory_raise_revision(void *state, uint64_t at_least)
     if (memory->revision < at_least)
         memory->revision = at_least;
     return memory->revision;
+}
+
+void memory_raise_epoch(void *state, uint64_t lost)
+{
+    struct memory *memory = state;
+    ASSERT(memory->magic == MEMORY_MAGIC && memory->epoch < EPOCH_MAX && lost <= memory->revision);
+    memory->epoch++;
+    memory->revision -= lost;
 }
 
 static void memory_diagnose(const char *url, const struct diagnosis *diagnosis)

@@ -26,7 +26,8 @@
     X(DELETES, "deletes conditionally, so that a free key costs nothing")                \
     X(HISTORY, "keeps the changes of a key")                                             \
     X(TOKENS_RESTART, "tokens grow over a restart")                                      \
-    X(TOKENS_FAILOVER, "tokens grow over a failover")
+    X(TOKENS_FAILOVER, "tokens grow over a failover")                                    \
+    X(EPOCH, "can raise the epoch of its tokens, after a restored backup")
 
 enum store_capability_bit {
 #define STORE_CAPABILITY_BIT(name, meaning) STORE_BIT_##name,
@@ -153,6 +154,8 @@ struct store_event {
 struct collect_options;
 struct collection;
 struct diagnosis;
+struct epoch_options;
+struct epoch_state;
 
 struct store_driver {
     const char *scheme;
@@ -191,6 +194,11 @@ struct store_driver {
      * not be asked at all. NULL: the store forgets by itself. */
     bool (*collect)(const char *url, const struct collect_options *options, struct collection *out,
                     struct text *why);
+    /* STORE_EPOCH: raises the epoch if the options say so, then reads it (admin.h). Blocks. After
+     * REPLY_OK every write that is stamped has that epoch or a later one; a write that was prepared
+     * before gets a conflict. Otherwise `why` says what is wrong. */
+    enum reply_status (*epoch)(const char *url, const struct epoch_options *options,
+                               struct epoch_state *out, struct text *why);
 };
 
 extern const struct store_driver file_driver;
@@ -199,6 +207,8 @@ extern const struct store_driver memory_driver;
 extern const struct store_driver redis_driver, rediss_driver; /* the same, with TLS */
 /* Raises the in-memory store's revision to `at_least`; returns the current revision. */
 uint64_t memory_raise_revision(void *state, uint64_t at_least);
+/* For the simulation: the counter of a restored backup, `lost` revisions behind, in a new epoch. */
+void memory_raise_epoch(void *state, uint64_t lost);
 
 /* The driver of the URL's scheme, or NULL; the message then lists the schemes that exist. */
 const struct store_driver *store_find(const char *url);

@@ -114,7 +114,8 @@ static bool is_newer(const struct actor *actor, const struct store_reply *reply)
 {
     const struct store_reply *heard = &actor->heard;
     return reply->present &&
-           (!actor->known || (heard->present && heard->written.revision < reply->written.revision));
+           (!actor->known ||
+            (heard->present && stamp_order(&heard->written) < stamp_order(&reply->written)));
 }
 
 void actor_transmit(struct world *world, struct actor *actor, const struct store_request *request,
@@ -305,7 +306,7 @@ static void store_answers(void *caller, const struct store_reply *reply)
                                     .number = message->number,
                                     .verb = message->verb,
                                     .now = message->now,
-                                    .revision = reply->present ? reply->written.revision : 0});
+                                    .revision = reply->present ? stamp_order(&reply->written) : 0});
     notify_all(world, message, reply);
 }
 

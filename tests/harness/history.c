@@ -216,9 +216,9 @@ static void told_held(struct world *world, const struct actor *actor, const stru
     history->ops[open].token = actor->lease.token;
     int64_t call_ms = history->ops[open].call_ms;
     close_ask(world, actor, LINEAR_OK);
-    uint64_t granted_by = (actor->lease.token & (((uint64_t)1 << 55) - 1)) >> 10;
+    uint64_t granted_by = actor->lease.token >> 10;
     unsigned unheard = history->unheard[actor->index];
-    bool again = unheard > 0 || granted_by != event->at.revision;
+    bool again = unheard > 0 || granted_by != stamp_order(&event->at);
     for (unsigned i = 0; again && i <= unheard; i++) {
         int renewal = open_operation(world, actor, LINEAR_RENEW);
         if (renewal != NO_OPERATION)

@@ -104,7 +104,7 @@ static void check_kept_grant(struct world *world, const struct change *change,
     bool own = is_own(world, change, was->request) || has_token_of(world, change, was);
     if (grant_token(was) != grant_token(is))
         oracle_fail(world, change->writer, "rule 2", "a standing grant's token moved");
-    bool renewed = was->renewed.revision != is->renewed.revision;
+    bool renewed = stamp_order(&was->renewed) != stamp_order(&is->renewed);
     if (renewed && was->broken)
         oracle_fail(world, change->writer, "break", "a broken grant was renewed");
     if (renewed && !own)
@@ -227,7 +227,7 @@ static void note_ticket(struct world *world, const struct waiter *waiter)
 static void check_places(struct world *world, const struct change *change)
 {
     const struct span *cooling = &world->after.cooling;
-    bool sent_home = cooling->length_ms > 0 && cooling->since.revision == change->revision;
+    bool sent_home = cooling->length_ms > 0 && stamp_order(&cooling->since) == change->revision;
     for (size_t i = 0; i < world->before.waiter_count; i++) {
         const struct waiter *was = &world->before.waiters[i];
         const struct waiter *is = record_waiter_by_session(&world->after, was->session);
@@ -276,8 +276,9 @@ static void check_spans(struct world *world, const struct change *change, bool c
 {
     const struct span *was = &world->before.cooling, *is = &world->after.cooling;
     bool running = was->length_ms > 0 && !may_have_passed(world, &was->since, was->length_ms);
-    bool same = is->length_ms == was->length_ms && is->since.revision == was->since.revision;
-    bool fresh = is->length_ms > 0 && is->since.revision == change->revision;
+    bool same =
+        is->length_ms == was->length_ms && stamp_order(&is->since) == stamp_order(&was->since);
+    bool fresh = is->length_ms > 0 && stamp_order(&is->since) == change->revision;
     if (running && !same && !fresh && change->verb != VERB_CLEAR)
         oracle_fail(world, change->writer, "rule 5", "a cooldown was cut short");
     world->counts->cooldowns += fresh ? 1 : 0;

@@ -19,7 +19,7 @@ struct change {
     uint32_t number; /* the writer's lease, possibly an earlier one */
     enum verb verb;
     bool now;          /* of a break */
-    uint64_t revision; /* of the write; 0: it deleted the record */
+    uint64_t revision; /* stamp_order() of the write; 0: it deleted the record */
 };
 void oracle_changed(struct world *world, const struct change *change);
 void oracle_told(struct world *world, struct actor *actor, const struct lease_output *out);

@@ -230,9 +230,9 @@ void oracle_heard(struct world *world, struct actor *process, size_t key,
     const char *why = NULL;
     heard_of->answers++;
     translate_reply(reply, world->keys[key].key, &world->record, &event, &why);
-    if (!event.known || (reply->present && reply->written.revision < heard_of->revision))
+    if (!event.known || (reply->present && stamp_order(&reply->written) < heard_of->revision))
         return;
-    heard_of->revision = reply->present ? reply->written.revision : heard_of->revision;
+    heard_of->revision = reply->present ? stamp_order(&reply->written) : heard_of->revision;
     heard_of->outsiders = false;
     for (size_t i = 0; i < world->record.waiter_count; i++)
         if (world->record.waiters[i].session != process->session)

@@ -21,7 +21,7 @@ static bool window_is_over(const struct world *world, const struct key_truth *ke
 static const struct grant *new_claim(const struct record *after, const struct change *change)
 {
     for (size_t i = 0; i < after->grant_count; i++)
-        if (after->grants[i].granted.revision == change->revision)
+        if (stamp_order(&after->grants[i].granted) == change->revision)
             return &after->grants[i];
     return NULL;
 }
@@ -65,7 +65,7 @@ static void check_id(struct world *world, const struct change *change, struct ke
     const struct done *done = &after->once.done;
     const struct grant *claim = new_claim(after, change);
     bool is_done =
-        after->cooling.length_ms > 0 && after->cooling.since.revision == change->revision;
+        after->cooling.length_ms > 0 && stamp_order(&after->cooling.since) == change->revision;
     if ((is_done || claim != NULL) && !window_is_over(world, key))
         oracle_fail(world, change->writer, "rule 6", "an id that was done is new again");
     if (claim != NULL)

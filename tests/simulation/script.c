@@ -19,6 +19,7 @@ enum {
     STAND_STILL,
     STORE_GOES,
     STORE_COMES,
+    EPOCH_RISES,
 };
 
 bool script_on_executor, script_with_local_queue, script_by_session;
@@ -197,6 +198,15 @@ static void stop(struct world *world, struct actor *actor)
     plan(world, actor, between(world, 0, 300), NEXT);
 }
 
+/* The counter of the restored backup is some writes behind: in the new epoch their revisions come
+ * again, and writes that were prepared before must not fit them. */
+static void raise_epoch(struct world *world)
+{
+    uint64_t made = memory_raise_revision(world->store, /* at_least= */ 0);
+    memory_raise_epoch(world->store, below(world, (made < 12 ? made : 12) + 1));
+    world->counts->raises++;
+}
+
 static void happens(struct world *world, struct actor *actor, int what, uint64_t value)
 {
     const struct life *life = world->script;
@@ -240,6 +250,9 @@ static void happens(struct world *world, struct actor *actor, int what, uint64_t
     case STORE_COMES:
         world->store_down = what == STORE_GOES && !life->quiet;
         world->counts->outages += world->store_down ? 1 : 0;
+        return;
+    case EPOCH_RISES:
+        raise_epoch(world);
         return;
     default:
         return;
@@ -383,6 +396,13 @@ static void plan_outages(struct world *world)
     }
 }
 
+/* Most seeds have none: a store is rarely restored. */
+static void plan_raises(struct world *world)
+{
+    for (uint64_t i = chance(world, 4000) ? below(world, 4) : 0; i > 0; i--)
+        plan(world, &world->actors[0], between(world, 0, 40000), EPOCH_RISES);
+}
+
 static void final_read(void *caller, const struct store_reply *reply)
 {
     *(bool *)caller = reply->present;
@@ -469,6 +489,7 @@ void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE
     if (script_with_local_queue)
         add_callers(world);
     plan_outages(world);
+    plan_raises(world);
     while (!life.quiet && world->violation[0] == '\0' && world->now_ms < LONGEST_MS &&
            !world_idle(world))
         world_run(world, world->now_ms + 1000);

@@ -135,6 +135,7 @@ static int replay(uint64_t seed)
     X(crashes)        \
     X(pauses)         \
     X(outages)        \
+    X(raises)         \
     X(lost_requests)  \
     X(lost_answers)   \
     X(doubled)        \

@@ -214,6 +214,10 @@ static void do_store(struct story *story, const char *verb, const char *key)
         world->store_down = strcmp(verb, "goes") == 0;
         return;
     }
+    if (strcmp(verb, "raises") == 0) { /* its epoch, so many revisions behind */
+        memory_raise_epoch(world->store, strtoull(key, NULL, 10));
+        return;
+    }
     struct store_request look = {.verb = VERB_STORE_READ, .key = key};
     memory_driver.submit(world->store, &look, keep_bytes, world);
     world_say(world, "store", world->encoded);

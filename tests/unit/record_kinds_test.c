@@ -206,9 +206,9 @@ static void the_longest_stay_below_their_weight(void **state)
     fill(key, KEY_MAX);
     record_init(&record, key);
     record_set_kind(&record, KIND_ONCE);
-    record.cooling =
-        (struct span){.length_ms = SPAN_MAX_MS,
-                      .since = {.revision = REVISION_MAX, .time_ms = TIME_MAX_MS, .epoch = 511}};
+    record.cooling = (struct span){
+        .length_ms = SPAN_MAX_MS,
+        .since = {.revision = REVISION_MAX, .time_ms = TIME_MAX_MS, .epoch = EPOCH_MAX}};
     fill(record.cooling.by, HOLDER_MAX);
     fill(record.once.payload, PAYLOAD_MAX);
     fill(done->request, REQUEST_MAX);
@@ -229,7 +229,7 @@ static void the_longest_stay_below_their_weight(void **state)
     fill(record.watermark.from, POSITION_MAX);
     record.watermark.order = ORDER_TEXT;
     record.watermark.moved =
-        (struct stamp){.revision = REVISION_MAX, .time_ms = TIME_MAX_MS, .epoch = 511};
+        (struct stamp){.revision = REVISION_MAX, .time_ms = TIME_MAX_MS, .epoch = EPOCH_MAX};
     fill(record.reason, REASON_MAX);
     length = record_encode(&record, bytes, sizeof bytes);
     assert_true(length > 0 && length <= record_size_bound(&record));

@@ -93,7 +93,10 @@ static void tokens_are_epoch_revision_and_n(void **state)
     struct stamp granted = {.epoch = 3, .revision = 5};
     assert_true(token_of(&granted, 7) == ((uint64_t)3 << 55) + ((uint64_t)5 << 10) + 7);
     granted = (struct stamp){.epoch = EPOCH_MAX, .revision = REVISION_MAX};
-    assert_true(token_of(&granted, 1023) == UINT64_MAX);
+    assert_true(token_of(&granted, 1023) == INT64_MAX);
+    assert_true(stamp_order(&granted) == ORDER_MAX);
+    granted = stamp_of_order(ORDER_MAX, /* time_ms= */ 9);
+    assert_true(granted.epoch == EPOCH_MAX && granted.revision == REVISION_MAX);
     granted = (struct stamp){.epoch = 3, .revision = THIS_WRITE};
     assert_int_equal(token_of(&granted, 7), 0);
 }
