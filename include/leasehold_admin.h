@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * leasehold for operators, their tools, and the side that a lock protects: lists, history, break,
- * clear, names, diagnosis, collection, fencing, metrics and events, and the words of refusals.
+ * clear, names, diagnosis, collection, epochs, fencing, metrics and events, and the words of
+ * refusals.
  * Threads, reports and callbacks are as in leasehold.h. The _start functions do not block: LH_OK
  * means that done will be called once. Calls with a URL need no client and block.
  */
@@ -236,6 +237,33 @@ struct lh_collected {
  * once. *out is untouched when nothing was examined. */
 enum lh_outcome lh_collect(const char *url, const struct lh_collect_options *options,
                            struct lh_collected *out, struct lh_report *report);
+
+/* ---- epoch ---- */
+
+/* The epoch is the highest part of every token: token / 2^55. A restored backup repeats tokens,
+ * unless the epoch is raised before the store is used again. */
+struct lh_epoch {
+    size_t size;             /* set by LH_EPOCH_INIT; the library writes no further */
+    uint32_t epoch;          /* of all further tokens */
+    uint32_t behind;         /* parts of the store with an older epoch: raise it again */
+    uint64_t revision;       /* grows with every write of the store, in one epoch; 0: unknown */
+    int64_t now_ms;          /* the store's clock, in ms since 1970; -1: unknown */
+    char kept[LH_NAME_SIZE]; /* where the store keeps it, for people */
+};
+#define LH_EPOCH_INIT                            \
+    {                                            \
+        sizeof(struct lh_epoch), 0, 0, 0, -1, "" \
+    }
+
+/* Reads the epoch, and changes nothing. timeout_ms is for one reply of the store; 0: 10 s. LH_USAGE
+ * for memory:, which no backup survives. */
+enum lh_outcome lh_epoch_read(const char *url, int64_t timeout_ms, struct lh_epoch *out,
+                              struct lh_report *report);
+/* Raises the epoch: above that of the token `above`, unless it is already; 0: by one. After LH_OK
+ * every new token is above all of earlier epochs, whatever client grants it; grants that exist keep
+ * their tokens, and are renewed and released by them. LH_USAGE past the highest epoch, 255. */
+enum lh_outcome lh_epoch_raise(const char *url, uint64_t above, int64_t timeout_ms,
+                               struct lh_epoch *out, struct lh_report *report);
 
 /* ---- fencing ---- */
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { DIGITS_MAX = 15 /* of a revision or a time: both end below 2^45 */ };
+enum { DIGITS_MAX = 16 /* of a revision with its epoch, which ends below 2^53, or a time */ };
 
 /* Reads digits and a space at `from`; returns the offset after them, 0 for anything else. */
 static size_t take_number(const char *message, size_t length, size_t from, uint64_t *out)
@@ -19,13 +19,12 @@ static size_t take_number(const char *message, size_t length, size_t from, uint6
     return at + 1;
 }
 
-size_t redis_record_read(const char *message, size_t length, size_t from, uint64_t *out_revision,
-                         int64_t *out_time_ms)
+size_t redis_record_read(const char *message, size_t length, size_t from, struct stamp *out)
 {
-    uint64_t time_ms = 0;
-    size_t at = take_number(message, length, from, out_revision);
+    uint64_t order = 0, time_ms = 0;
+    size_t at = take_number(message, length, from, &order);
     at = at > 0 ? take_number(message, length, at, &time_ms) : 0;
-    *out_time_ms = (int64_t)time_ms;
+    *out = stamp_of_order(order, (int64_t)time_ms);
     return at;
 }
 
@@ -41,10 +40,8 @@ struct redis_notice redis_notice_read(const char *message, size_t length)
     const char *end = length > 0 ? memchr(message, '\n', length) : NULL;
     struct redis_notice notify = {.name_length = end != NULL ? (size_t)(end - message) : length};
     size_t from = notify.name_length + 1;
-    size_t at = end != NULL
-                    ? redis_record_read(message, length, from, &notify.revision, &notify.time_ms)
-                    : 0;
-    notify.has_record = at > 0 && at < length && notify.revision > 0;
+    size_t at = end != NULL ? redis_record_read(message, length, from, &notify.written) : 0;
+    notify.has_record = at > 0 && at < length && notify.written.revision > 0;
     if (!notify.has_record)
         return (struct redis_notice){.name_length = notify.name_length};
     notify.bytes = message + at;

@@ -3,6 +3,8 @@
  * Messages between leasehold clients in Redis. Any client that may publish can send anything, so
  * malformed messages are detected here. Nothing is copied.
  *
+ * A revision is written with its epoch, as stamp_order().
+ *
  *   a record:             "<revision> <time> <its bytes>"
  *   on every change:      "<revision> <name of the record>"; a delete has the revision 0
  *   to a session to wake: "<name of the record>", alone or followed by "\n<record>"
@@ -10,13 +12,10 @@
 #ifndef LEASEHOLD_WIRE_REDIS_MESSAGE_H
 #define LEASEHOLD_WIRE_REDIS_MESSAGE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "core/record.h"
 
 /* The offset of a record's bytes after `from`; 0 if it is not a record. */
-size_t redis_record_read(const char *message, size_t length, size_t from, uint64_t *out_revision,
-                         int64_t *out_time_ms);
+size_t redis_record_read(const char *message, size_t length, size_t from, struct stamp *out);
 
 /* The name begins at `*out_name`. */
 bool redis_change_read(const char *message, size_t length, uint64_t *out_revision,
@@ -25,8 +24,7 @@ bool redis_change_read(const char *message, size_t length, uint64_t *out_revisio
 struct redis_notice {
     size_t name_length; /* at the start */
     bool has_record;    /* the current record follows */
-    uint64_t revision;
-    int64_t time_ms;
+    struct stamp written;
     const char *bytes;
     size_t length;
 };

@@ -35,7 +35,7 @@ static bool holds(const struct entry *entry, const struct condition *condition)
 {
     if (condition->kind == IF_ABSENT)
         return !entry->present;
-    return entry->present && entry->revision == condition->revision;
+    return entry->present && entry->revision == (condition->revision & REVISION_MAX);
 }
 
 static struct condition any_condition(const struct entry *entry)

@@ -19,6 +19,7 @@
 #include "session_driver.h"
 
 #include "base/check.h"
+#include "store/admin.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -31,8 +32,9 @@
 
 /* Quick groups first: a planted fault is caught by the first case that can. */
 static const struct test_group *const chapters[] = {
-    &record_tests,  &key_tests,   &batch_tests, &model_tests, &watch_tests, &durability_tests,
-    &session_tests, &judge_tests, &grant_tests, &rules_tests, &lease_tests, &once_tests,
+    &record_tests,     &key_tests,     &batch_tests, &model_tests, &watch_tests,
+    &durability_tests, &session_tests, &judge_tests, &grant_tests, &rules_tests,
+    &lease_tests,      &once_tests,    &epoch_tests,
 };
 
 /* The promised bits of each store. Nothing else depends on a store's name. */
@@ -45,13 +47,13 @@ static const struct {
     {"sessions", 10, STORE_WATCHES | STORE_SESSIONS | STORE_DELETES | STORE_TELLS},
     {"file", 100,
      STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_SESSIONS | STORE_HISTORY | STORE_DELETES |
-         STORE_TOKENS_RESTART},
+         STORE_TOKENS_RESTART | STORE_EPOCH},
     {"redis", 500,
      STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART |
-         STORE_TELLS},
+         STORE_TELLS | STORE_EPOCH},
     {"rediss", 500,
      STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART |
-         STORE_TELLS},
+         STORE_TELLS | STORE_EPOCH},
     {"etcd", 0,
      STORE_DURABLE | STORE_WATCHES | STORE_SESSIONS | STORE_DELETES | STORE_TOKENS_RESTART |
          STORE_TOKENS_FAILOVER},
@@ -60,7 +62,7 @@ static const struct {
          STORE_TOKENS_RESTART},
     {"k8s", 1000,
      STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES | STORE_TOKENS_RESTART |
-         STORE_TOKENS_FAILOVER},
+         STORE_TOKENS_FAILOVER | STORE_EPOCH},
     {"github", 0, STORE_DURABLE | STORE_TIME | STORE_HISTORY | STORE_TOKENS_RESTART},
 };
 
@@ -82,6 +84,7 @@ static struct {
     size_t number, failed;
     char prefix[64];
     char failure[512], note[512];
+    uint16_t epoch;      /* the highest of a reply */
     const char *lacking; /* found missing by the case itself */
     jmp_buf out;
 } suite;
@@ -116,8 +119,27 @@ const char *case_prefix(void)
     return suite.prefix;
 }
 
+uint16_t suite_epoch_seen(void)
+{
+    return suite.epoch;
+}
+
+enum reply_status suite_epoch(uint16_t least, struct epoch_state *out)
+{
+    char message[256];
+    struct text why;
+    struct epoch_options options = {.least = least};
+    text_init(&why, message, sizeof message);
+    enum reply_status result = suite.driver->epoch(suite.url, &options, out, &why);
+    if (result != REPLY_OK)
+        (void)snprintf(suite.note, sizeof suite.note, "the epoch: %s", message);
+    return result;
+}
+
 void suite_note(unsigned client, const struct store_reply *reply)
 {
+    if (reply->present && reply->written.epoch > suite.epoch)
+        suite.epoch = reply->written.epoch;
     static const char *const results[] = {[REPLY_OK] = "ok",
                                           [REPLY_CONFLICT] = "conflict",
                                           [REPLY_TROUBLE] = "trouble",
@@ -159,7 +181,7 @@ static void clean_up(void)
     struct client_replies client_replies = list_keys(0, suite.prefix);
     for (size_t i = 0; i < client_replies.count; i++) {
         const struct store_reply *reply = &client_replies.list[i].reply;
-        (void)ask(0, deleting(reply->key, if_revision(reply->written.revision)));
+        (void)ask(0, deleting(reply->key, if_write(&reply->written)));
     }
 }
 

@@ -9,5 +9,7 @@
 const char *case_prefix(void);
 /* Notes a reply, to be printed if the case fails. */
 void suite_note(unsigned client, const struct store_reply *reply);
+/* The highest epoch of a noted reply. */
+uint16_t suite_epoch_seen(void);
 
 #endif

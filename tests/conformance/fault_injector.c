@@ -6,6 +6,7 @@
 #include "fault_injector.h"
 
 #include "base/check.h"
+#include "store/admin.h"
 #include "store/translate.h"
 #include "wire/record_codec.h"
 
@@ -42,6 +43,7 @@ struct injector {
     enum reply_status first; /* of the batch */
     bool batch_begun;
     int64_t time_ms;
+    uint16_t epoch; /* the highest of a reply */
 };
 
 static const struct store_driver *inner;
@@ -163,6 +165,9 @@ static void spoil_condition(struct injected *injected)
         condition->revision += condition->kind == IF_REVISION ? base : 0;
         condition->token += condition->token != 0 ? base << 10 : 0;
     }
+    if (fault_on == FAULT_EPOCH_NOT_TESTED && condition->kind == IF_REVISION)
+        condition->revision =
+            (condition->revision & REVISION_MAX) | (uint64_t)injected->injector->epoch << 45;
     if (fault_on == FAULT_WAKE_LOST)
         injected->request.wake_count = 0;
 }
@@ -239,7 +244,7 @@ static bool follow_up(struct injected *injected, const struct store_reply *reply
         return false;
     injected->followed_up = true;
     injected->request.condition =
-        (struct condition){.kind = IF_REVISION, .revision = reply->written.revision};
+        (struct condition){.kind = IF_REVISION, .revision = stamp_order(&reply->written)};
     inner->submit(injected->injector->state, &injected->request, on_reply, injected);
     return true;
 }
@@ -278,6 +283,10 @@ static void spoil_stamp(struct injected *injected, struct store_reply *reply)
             cached->base = reply->written.revision - 1;
         reply->written.revision -= reply->present ? cached->base : 0;
     }
+    if (reply->present && reply->written.epoch > injector->epoch)
+        injector->epoch = reply->written.epoch;
+    if (fault_on == FAULT_EPOCH_LOST)
+        reply->written.epoch = 0;
     if (reply->present && fault_on == FAULT_TIME_OF_ANSWER)
         reply->written.time_ms = reply->now_ms;
     if (reply->present && reply->written.time_ms > injector->time_ms)
@@ -488,6 +497,17 @@ static void injector_close(void *state)
     }
 }
 
+static enum reply_status epoch(const char *url, const struct epoch_options *options,
+                               struct epoch_state *out, struct text *why)
+{
+    struct epoch_options spoiled = *options;
+    if (fault_on == FAULT_RAISE_IGNORED)
+        spoiled.least = 0;
+    enum reply_status result = inner->epoch(url, &spoiled, out, why);
+    out->epoch = options->least > out->epoch ? options->least : out->epoch;
+    return result;
+}
+
 const struct store_driver *inject_fault(const struct store_driver *driver, enum fault fault)
 {
     static struct store_driver planted;
@@ -505,6 +525,7 @@ const struct store_driver *inject_fault(const struct store_driver *driver, enum 
                                     .submit = submit,
                                     .step = steps ? step : NULL,
                                     .fd = driver->fd != NULL ? fd_of : NULL,
-                                    .liveness = driver->liveness != NULL ? liveness : NULL};
+                                    .liveness = driver->liveness != NULL ? liveness : NULL,
+                                    .epoch = driver->epoch != NULL ? epoch : NULL};
     return &planted;
 }

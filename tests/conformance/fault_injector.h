@@ -64,7 +64,10 @@ enum { FAULT_NEEDS_JUDGE = 1 << 30 };
       "a lease is named as expired when its session has ended")                                    \
     X(WAKE_LOST, "wake", STORE_SESSIONS | STORE_WATCHES, "a named session is not woken")           \
     X(WAKE_TWICE, "wake", STORE_SESSIONS | STORE_WATCHES, "a named session is woken twice")        \
-    X(WAKE_TELLS_BEFORE, "wake", STORE_TELLS, "a notice has the revision before the write")
+    X(WAKE_TELLS_BEFORE, "wake", STORE_TELLS, "a notice has the revision before the write")        \
+    X(EPOCH_LOST, "epoch", STORE_EPOCH, "a reply does not have the epoch of the write")            \
+    X(EPOCH_NOT_TESTED, "epoch", STORE_EPOCH, "a condition holds in whatever epoch")               \
+    X(RAISE_IGNORED, "epoch", STORE_EPOCH, "a raise of the epoch is answered, and not made")
 
 enum fault {
     FAULT_NONE,

@@ -117,7 +117,13 @@ struct value value_of_size(const char *key, size_t size)
 
 struct condition if_revision(uint64_t revision)
 {
-    return (struct condition){.kind = IF_REVISION, .revision = revision};
+    struct stamp written = {.revision = revision, .epoch = suite_epoch_seen()};
+    return if_write(&written);
+}
+
+struct condition if_write(const struct stamp *written)
+{
+    return (struct condition){.kind = IF_REVISION, .revision = stamp_order(written)};
 }
 
 struct condition if_grant(uint64_t token)

@@ -23,7 +23,8 @@ struct test_group {
 };
 
 extern const struct test_group record_tests, model_tests, grant_tests, key_tests, batch_tests,
-    watch_tests, durability_tests, session_tests, judge_tests, lease_tests, once_tests, rules_tests;
+    watch_tests, durability_tests, session_tests, judge_tests, lease_tests, once_tests, rules_tests,
+    epoch_tests;
 
 #define EXPECT(condition)                                  \
     do {                                                   \
@@ -42,6 +43,9 @@ void suite_forget(void); /* all of it */
 
 unsigned suite_bits(void);
 struct store_facts suite_facts(void);
+/* The driver's epoch(), with its default timeout. */
+struct epoch_state;
+enum reply_status suite_epoch(uint16_t least, struct epoch_state *out);
 /* A TTL as short as the store's clock allows, for a lease that expires; and the wait for that. */
 int64_t suite_short_ms(void);
 void suite_outlive(int64_t ttl_ms);
@@ -66,7 +70,9 @@ struct value value_encode(const struct record *record);
 struct record *value_record(const char *key, const char *holder);
 
 static const struct condition if_absent = {.kind = IF_ABSENT};
+/* In the highest epoch that a reply had; and for a write of any epoch. */
 struct condition if_revision(uint64_t revision);
+struct condition if_write(const struct stamp *written);
 struct condition if_grant(uint64_t token);
 
 struct store_request reading(const char *key);

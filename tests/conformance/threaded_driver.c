@@ -62,6 +62,7 @@ const struct store_driver *threaded_driver(const struct store_driver *driver)
                                      .submit = submit,
                                      .step = step,
                                      .fd = fd_of,
-                                     .liveness = driver->liveness != NULL ? liveness : NULL};
+                                     .liveness = driver->liveness != NULL ? liveness : NULL,
+                                     .epoch = driver->epoch};
     return &threaded;
 }

@@ -91,6 +91,14 @@ rows=$(cat <<'ROWS'
 0 | ok | ^cooling: cool: already gone: | release cool --token 5 --if-held --cooldown 9h
 0   | ok       | ^cleared: quiet-%$                           | clear quiet-%
 0   | -        | ^leasehold [0-9.]+$                          | version
+0   | ok       | ^[0-9]+$                                     | epoch
+0   | ok       | ^[0-9]+$                                     | epoch show
+64  | usage    | epoch has no step 'lift'; use show or raise$ | epoch lift
+64  | usage    | --above: 'x' is not a token                  | epoch raise --above x
+64  | usage    | --above is for raise$                        | epoch show --above 5
+64  | usage    | be 256, and the highest is 255; nothing was changed | epoch raise --above $((2**63-1))
+64  | usage    | memory: has no epoch                         | epoch raise --store memory:
+69  | unavailable | not built in: "etcd"                      | epoch raise --store etcd://h:1
 75  | busy     | ^busy: held is held by wfe-7 for .* \(lease ends in .*\)$ | acquire held -n
 75  | busy     | ^busy: held is held by wfe-7                 | acquire held --wait 500ms
 75  | busy     | ^busy: held is held by wfe-7                 | acquire held --on-conflict fail

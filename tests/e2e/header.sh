@@ -29,6 +29,7 @@ struct lh_workload workload = LH_WORKLOAD_INIT;
 enum lh_outcome outcome = LH_OK;\n' >"$work/leasehold_workload.c"
 printf '#include <leasehold_admin.h>\n#include <leasehold_admin.h>
 struct lh_diagnose_options diagnose_options = LH_DIAGNOSE_OPTIONS_INIT;
+struct lh_epoch epoch = LH_EPOCH_INIT;
 struct lh_collect_options collect_options = LH_COLLECT_OPTIONS_INIT;
 struct lh_collected collected = LH_COLLECTED_INIT;
 struct lh_holder holder = LH_HOLDER_INIT;

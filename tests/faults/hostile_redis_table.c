@@ -234,7 +234,7 @@ const struct variant redis_variants[] = {
     ITEM("has a stranger that is no UTF-8", 4, "$4\r\n\xff\xfe\xfd\xfc\r\n"),
     ITEM("has a stranger", 4, "$1\r\nx\r\n"),
     ITEM("has a stranger with a negative count", 6, ":-5\r\n"),
-    ITEM("has a count beyond all revisions", 6, ":99999999999999\r\n"),
+    ITEM("has a count beyond all revisions", 6, ":9007199254740992\r\n"),
     ITEM("has a stranger for ever", 5, ":9223372036854775807\r\n"),
     ITEM("has a stranger that ended", 5, ":-2\r\n"),
     SCAN("scans for ever", 1, "$2\r\n17\r\n"),

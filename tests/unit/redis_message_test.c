@@ -29,7 +29,7 @@ static void a_message_that_is_no_change_is_refused(void **state)
 {
     (void)state;
     static const char *const wrong[] = {"",     " n",   "n",     "12",
-                                        "-1 n", "1\tn", "12x n", "1234567890123456 n"};
+                                        "-1 n", "1\tn", "12x n", "12345678901234567 n"};
     uint64_t revision;
     size_t name;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
@@ -51,9 +51,17 @@ static void a_name_may_bring_what_stands(void **state)
     (void)state;
     struct redis_notice notify = read_told("name\n17 1700000000123 {\"a\":\"b c\n\"}");
     assert_int_equal(notify.name_length, 4);
-    assert_true(notify.has_record && notify.revision == 17 && notify.time_ms == 1700000000123);
+    assert_true(notify.has_record && notify.written.revision == 17 && notify.written.epoch == 0);
+    assert_int_equal(notify.written.time_ms, 1700000000123);
     assert_int_equal(notify.length, 12);
     assert_memory_equal(notify.bytes, "{\"a\":\"b c\n\"}", notify.length);
+}
+
+static void a_revision_includes_its_epoch(void **state)
+{
+    (void)state;
+    struct redis_notice notify = read_told("name\n70368744177681 5 {}"); /* 2 * 2^45 + 17 */
+    assert_true(notify.has_record && notify.written.revision == 17 && notify.written.epoch == 2);
 }
 
 /* Then only the name counts: receivers query the key. */
@@ -86,6 +94,7 @@ int main(void)
         cmocka_unit_test(a_message_that_is_no_change_is_refused),
         cmocka_unit_test(a_name_may_be_alone),
         cmocka_unit_test(a_name_may_bring_what_stands),
+        cmocka_unit_test(a_revision_includes_its_epoch),
         cmocka_unit_test(a_bad_value_after_a_name_is_ignored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,7 +116,7 @@ static const char *with_foreign_lock(size_t connection, const char *command)
 static void a_foreign_lock_beside_a_wrong_count_is_trouble(void **state)
 {
     static const char *const counts[] = {
-        "0", "-5", "35184372088832", "99999999999999", "-9223372036854775808",
+        "0", "-5", "35184372088832", "9007199254740992", "-9223372036854775808",
     };
     static const char *const times[] = {"-1", "9223372036854775807", "-9223372036854775808"};
     char reply[256];
@@ -177,7 +177,7 @@ static void a_foreign_lock_that_comes_again_is_a_conflict(void **state)
 
 static void a_foreign_lock_beside_a_record_out_of_bounds_is_trouble(void **state)
 {
-    static const char *const stamps[] = {"0 1", "99999999999999 1", "9 999999999999999"};
+    static const char *const stamps[] = {"0 1", "9007199254740993 1", "9 999999999999999"};
     char reply[RECORD_MAX + 256], bytes[RECORD_MAX + 1];
     unsigned count = 0;
     (void)state;
@@ -237,12 +237,12 @@ static void numbers_out_of_bounds_are_trouble_without_scripts(void **state)
         {"TIME", "+1700000000\r\n"},
         {"INCR", ":0\r\n"},
         {"INCR", ":-5\r\n"},
-        {"INCR", ":35184372088832\r\n"},
+        {"INCR", ":9007199254740992\r\n"},
         {"INCR", "+10\r\n"},
         {"GET leasehold", "*0\r\n"},
         {"GET leasehold", ":5\r\n"},
         {"GET leasehold", "$0\r\n\r\n"},
-        {"GET leasehold", "$18\r\n99999999999999 1 {\r\n"},
+        {"GET leasehold", "$20\r\n9007199254740993 1 {\r\n"},
         {"PTTL", "+x\r\n"},
         {"EXEC", ":1\r\n"},
         {"EXEC", "+OK\r\n"},

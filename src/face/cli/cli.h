@@ -95,6 +95,7 @@ struct settings {
     int64_t flight, duration_ms; /* bench */
     int64_t rate;                /* collect */
     const char *kind;            /* doctor, collect */
+    uint64_t above;              /* epoch: a token; 0: none */
 };
 
 enum value_kind {
@@ -166,6 +167,7 @@ struct command {
     X(k8s_run)          \
     X(name)             \
     X(collect)          \
+    X(epoch)            \
     X(bench)            \
     X(doctor)           \
     X(help)             \

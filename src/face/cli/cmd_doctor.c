@@ -5,14 +5,17 @@
  */
 #include "face/cli/cli.h"
 
+#include "face/cli/observed.h"
 #include "leasehold_admin.h"
+#include "wire/duration.h"
 #include "wire/json_text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { TODO_SIZE = 1024 };
+enum { TODO_SIZE = 1024, EPOCH_TIMEOUT_MS = 3000, CLOCK_TOLERANCE_MS = 5000 };
 
 struct doctor {
     struct context *context;
@@ -135,6 +138,51 @@ static void doctor_check_other_default(struct doctor *doctor)
     }
 }
 
+/* A store behind what this host has seen of it grants its tokens again. */
+static bool doctor_is_behind(struct doctor *doctor, const struct lh_epoch *found,
+                             const struct observed *seen)
+{
+    char ago[DURATION_SHOWN], apart[DURATION_SHOWN];
+    int64_t age_ms = wall_clock_ms() - seen->at_ms;
+    bool older = found->epoch < seen->epoch ||
+                 (found->epoch == seen->epoch && found->revision < seen->revision);
+    bool early = found->now_ms >= 0 && seen->now_ms - found->now_ms > CLOCK_TOLERANCE_MS;
+    if (older)
+        doctor_report(doctor, LH_FINDING_WARNING, "restored",
+                      "end all users of the store, then call leasehold epoch raise",
+                      "the store looks restored from a backup: it is at revision %" PRIu64
+                      " of epoch %u, and this host saw revision %" PRIu64 " of epoch %" PRIu64
+                      " %s ago; tokens may be granted again",
+                      found->revision, (unsigned)found->epoch, seen->revision, seen->epoch,
+                      duration_show(age_ms > 0 ? age_ms : 0, ago));
+    if (early)
+        doctor_report(doctor, LH_FINDING_WARNING, "restored",
+                      "put the clock right; after a restored backup call leasehold epoch raise",
+                      "the store's clock is %s behind the one that this host saw",
+                      duration_show(seen->now_ms - found->now_ms, apart));
+    return older || early;
+}
+
+static void doctor_check_epoch(struct doctor *doctor)
+{
+    const struct context *context = doctor->context;
+    struct lh_epoch found = LH_EPOCH_INIT;
+    struct observed seen;
+    if (lh_epoch_read(context->url, EPOCH_TIMEOUT_MS, &found, /* report= */ NULL) != LH_OK)
+        return; /* memory:, or the diagnosis has told why */
+    if (found.behind > 0)
+        doctor_report(doctor, LH_FINDING_WARNING, "epoch", "call leasehold epoch raise",
+                      "%u parts of the store have an older epoch than %u", (unsigned)found.behind,
+                      (unsigned)found.epoch);
+    bool known = observed_find(context, &found, &seen);
+    if (known && doctor_is_behind(doctor, &found, &seen))
+        return; /* until the epoch is raised */
+    doctor_report(doctor, LH_FINDING_OK, "epoch", NULL, "the epoch of tokens is %u%s",
+                  (unsigned)found.epoch,
+                  known ? ", and the store is not behind what this host saw" : "");
+    observed_keep(context, &found);
+}
+
 /* The last line: what to do first. A warning without a problem leaves the store usable. */
 static void doctor_conclude(const struct doctor *doctor)
 {
@@ -163,6 +211,8 @@ static int cmd_doctor(struct context *context)
     options.creates_folder = context->store_from == FROM_DEFAULT;
     enum lh_outcome outcome =
         lh_diagnose(context->url, &options, doctor_on_finding, &doctor, /* report= */ NULL);
+    if (outcome == LH_OK && doctor.problems == 0)
+        doctor_check_epoch(&doctor);
     if (outcome == LH_OK)
         doctor_check_other_default(&doctor);
     doctor_conclude(&doctor);
@@ -183,16 +233,19 @@ static const struct option *const doctor_options[] = {&option_kind, NULL};
 const struct command command_doctor = {
     .name = "doctor",
     .summary = "check the store, permissions and clock, and explain problems",
-    .about = "Checks everything that locks depend on: which store is used and which setting "
-             "selected it, the permissions and file system of its directory, free space, the "
-             "clock, a second default store, damage, and processes that block the store. For a "
-             "Redis server it checks settings that weaken locks; for a Kubernetes cluster the "
-             "identity, its permissions and unused objects. Each finding is one line that begins "
-             "with ok, warning or problem; a problem includes a remedy. The last line is \"all is "
-             "well\", or the first thing to do. doctor repairs nothing, "
-             "acquires no lock, and does not create a missing store.\n\n"
-             "The status is 0 if there is no problem, and 69 if the store cannot be used. With "
-             "--quiet only warnings and problems are printed.",
+    .about =
+        "Checks everything that locks depend on: which store is used and which setting "
+        "selected it, the permissions and file system of its directory, free space, the "
+        "clock, a second default store, damage, processes that block the store, and whether the "
+        "store is behind what doctor or epoch last saw of it from this host, as after a "
+        "restored backup. For a "
+        "Redis server it checks settings that weaken locks; for a Kubernetes cluster the "
+        "identity, its permissions and unused objects. Each finding is one line that begins "
+        "with ok, warning or problem; a problem includes a remedy. The last line is \"all is "
+        "well\", or the first thing to do. doctor repairs nothing, "
+        "acquires no lock, and does not create a missing store.\n\n"
+        "The status is 0 if there is no problem, and 69 if the store cannot be used. With "
+        "--quiet only warnings and problems are printed.",
     .example = "  leasehold doctor\n"
                "  leasehold --store file:/srv/locks.log doctor --json",
     .options = doctor_options,

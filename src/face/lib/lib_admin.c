@@ -37,9 +37,8 @@ enum lh_outcome admin_report_scheme(const char *url, struct lh_report *report)
     return admin_report(report, store_is_planned(url) ? LH_UNAVAILABLE : LH_USAGE, "%s", message);
 }
 
-/* "OUTCOME: URL: why", without the URL's secrets. */
-static enum lh_outcome admin_report_url(struct lh_report *report, enum lh_outcome outcome,
-                                        const char *url, const char *why)
+enum lh_outcome admin_report_url(struct lh_report *report, enum lh_outcome outcome, const char *url,
+                                 const char *why)
 {
     char shown[LH_TEXT_SIZE];
     struct text redacted;

@@ -512,7 +512,7 @@ const struct store_driver file_driver = {
     .scheme = "file",
     .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_ONE_CLOCK | STORE_SESSIONS |
                     STORE_TESTS_GRANT | STORE_RENEWS_GRANT | STORE_DELETES | STORE_HISTORY |
-                    STORE_TOKENS_RESTART,
+                    STORE_TOKENS_RESTART | STORE_EPOCH,
     .state_size = sizeof(struct file),
     .descriptors = 6,
     .facts = {STORE_USUAL_FACTS, .answer_ms = 10, .ttl_least_ms = 100},
@@ -524,4 +524,5 @@ const struct store_driver file_driver = {
     .fd = file_fd,
     .liveness = file_liveness,
     .diagnose = file_diagnose,
+    .epoch = file_epoch,
 };

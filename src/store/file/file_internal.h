@@ -94,6 +94,10 @@ void file_ahead_done(struct file *file);
 /* file_diagnose.c */
 void file_diagnose(const char *url, const struct diagnosis *diagnosis);
 
+/* file_epoch.c */
+enum reply_status file_epoch(const char *url, const struct epoch_options *options,
+                             struct epoch_state *out, struct text *why);
+
 /* file_watch.c */
 void file_watch(struct file *file, struct file_job *job);
 void file_notify_watchers(struct file *file);

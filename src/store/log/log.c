@@ -402,6 +402,11 @@ uint64_t log_revision(const struct log *log)
     return log->revision;
 }
 
+uint16_t log_epoch(const struct log *log)
+{
+    return (uint16_t)atomic_load(&log->shared->epoch);
+}
+
 uint64_t log_generation(const struct log *log)
 {
     return log->current.header.generation;
@@ -459,6 +464,41 @@ enum log_result log_append(struct log *log, const char *key, uint64_t previous, 
     log_file_add(&log->current, &record);
     *out_written = record.written;
     return LOG_OK;
+}
+
+void log_set_epoch(struct log *log, uint16_t epoch)
+{
+    atomic_store(&log->shared->epoch, epoch);
+    log->attachment = atomic_fetch_add(&log->shared->attachment, 1) + 1;
+}
+
+enum log_result log_raise_epoch(struct log *log, uint16_t least)
+{
+    struct log_shared *shared = log->shared;
+    unsigned char bytes[LOG_HOST_BYTES];
+    struct log_host host = log_current_host(log);
+    size_t size = log_record_size(/* key_length= */ 0, sizeof bytes);
+    if (host.epoch >= least)
+        return LOG_OK;
+    enum log_result result = check_room(log, /* previous= */ 1, size, /* urgent= */ true);
+    if (result == LOG_OK && !log_file_fits(&log->current, size))
+        result = log_commit(log);
+    if (result != LOG_OK)
+        return result;
+    struct log_record record = {
+        .type = LOG_HOST,
+        .bytes = (const char *)bytes,
+        .length = sizeof bytes,
+        .written = {.revision = ++log->revision, .time_ms = log_now_ms(log), .epoch = least},
+        .synced = log_offset(log, &shared->synced),
+        .file_length = log_offset(log, &shared->ready)};
+    host.epoch = least;
+    log_host_encode(&host, bytes);
+    log_file_add(&log->current, &record);
+    result = log_commit(log);
+    if (result == LOG_OK) /* not before: no token may have an epoch that the log lacks */
+        log_set_epoch(log, least);
+    return result;
 }
 
 enum log_result log_end(struct log *log)

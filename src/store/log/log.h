@@ -82,6 +82,9 @@ enum log_result log_find(struct log *log, const char *key, size_t length, struct
 /* Replaces what log_find() returned. Without bytes: erases. Urgent records may use the reserve. */
 enum log_result log_append(struct log *log, const char *key, uint64_t previous, const char *bytes,
                            size_t length, bool urgent, struct stamp *out_written);
+/* Raises the epoch of all later records, of every process, unless it is as high already. The epoch
+ * is part of the log, and durable after log_sync(). */
+enum log_result log_raise_epoch(struct log *log, uint16_t least);
 /* LOG_OK if a record of this size, under a new key, could be appended. */
 enum log_result log_admits(struct log *log, size_t size);
 /* As log_find(), for a log_may_drop, without the lock: the synced record, or none. */
@@ -105,9 +108,11 @@ enum log_result log_read_at(struct log *log, uint64_t offset, struct log_record 
 bool log_reader_open(const struct log *log, struct log_reader *out);
 uint64_t log_seen(const struct log *log);
 
-/* The last known revision; the generation in use, and whether it failed; the store's clock; the
- * revision before which liveness is unknown; whether a session is alive; the file's descriptor. */
+/* The last known revision; the epoch; the generation in use, and whether it failed; the store's
+ * clock; the revision before which liveness is unknown; whether a session is alive; the file's
+ * descriptor. */
 uint64_t log_revision(const struct log *log);
+uint16_t log_epoch(const struct log *log);
 uint64_t log_generation(const struct log *log);
 bool log_is_poisoned(const struct log *log, uint64_t generation);
 int64_t log_now_ms(const struct log *log);

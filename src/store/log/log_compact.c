@@ -125,7 +125,7 @@ static enum log_result copy_live(struct log *log, struct copy_state *copy, uint6
     return reader->at == reader->limit ? LOG_OK : log_damaged_at(log, reader->at);
 }
 
-static struct log_host current_host(const struct log *log)
+struct log_host log_current_host(const struct log *log)
 {
     struct log_host host = {.base_ms = (int64_t)atomic_load(&log->shared->base_ms),
                             .foreign_before = atomic_load(&log->shared->foreign_before),
@@ -277,7 +277,7 @@ static enum log_result compaction_prepare(struct log *log, struct copy_state *co
 static enum log_result compact(struct log *log, int64_t timeout_ms)
 {
     struct copy_state copy;
-    struct log_host host = current_host(log);
+    struct log_host host = log_current_host(log);
     uint64_t attachment = log->attachment;
     struct stamp latest = {.revision = atomic_load(&log->shared->revision),
                            .time_ms = log_now_ms(log),

@@ -83,6 +83,8 @@ enum log_result log_sync_to(struct log *log, uint64_t offset, uint64_t rest, int
 int log_sync_folder(struct log *log, uint64_t generation);
 void log_publish(struct log *log);   /* our end, for all processes */
 void log_mark_seen(struct log *log); /* everything in our file */
+/* The epoch that the file has now. A compaction that began before must not become current. */
+void log_set_epoch(struct log *log, uint16_t epoch);
 
 /* shared_page.c: maps the page, under the append lock; rejects impossible values in it. */
 enum log_result log_map_page(struct log *log);
@@ -103,6 +105,8 @@ enum log_result log_widen_index(struct log *log, int64_t deadline_ms);
  * records. The caller recovers from the new file. */
 enum log_result log_create(struct log *log);
 enum log_result log_replace(struct log *log);
+/* The content of a LOG_HOST record, as the page has it. */
+struct log_host log_current_host(const struct log *log);
 /* Publishes our file as the current one. */
 void log_publish_file(struct log *log, uint64_t length);
 

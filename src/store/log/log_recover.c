@@ -223,6 +223,8 @@ static enum log_result repair_tail(struct log *log)
     log->revision = scan.revision;
     if (result == LOG_OK)
         log_publish(log);
+    if (result == LOG_OK && scan.has_host) /* it died while it raised the epoch */
+        log_set_epoch(log, scan.host.epoch);
     return result;
 }
 

@@ -238,8 +238,7 @@ static bool next_number(struct resp_walk *walk, int64_t *out)
 static bool read_written(const struct resp_item *item, struct snapshot *out)
 {
     out->holds = out->wrote = true;
-    size_t end = redis_record_read(item->text, item->length, /* from= */ 0, &out->written.revision,
-                                   &out->written.time_ms);
+    size_t end = redis_record_read(item->text, item->length, /* from= */ 0, &out->written);
     out->now_ms = out->written.time_ms;
     return end > 0 && end == item->length;
 }
@@ -257,8 +256,7 @@ bool snapshot_parse(const struct resp_item *item, struct resp_walk *walk, struct
         !next_number(walk, &out->now_ms) || !resp_next(walk, &kept) || kept.kind != RESP_TEXT ||
         !resp_next(walk, &value) || !next_number(walk, &out->pttl_ms) || !next_number(walk, &count))
         return false;
-    size_t begin = redis_record_read(kept.text, kept.length, /* from= */ 0, &out->written.revision,
-                                     &out->written.time_ms);
+    size_t begin = redis_record_read(kept.text, kept.length, /* from= */ 0, &out->written);
     out->unreadable = kept.length > 0 && (begin == 0 || out->written.revision == 0);
     if (out->unreadable)
         return false;
@@ -269,7 +267,7 @@ bool snapshot_parse(const struct resp_item *item, struct resp_walk *walk, struct
     out->value = value.text;
     out->value_length = value.length;
     if (out->foreign && out->written.revision == 0)
-        out->written = (struct stamp){.revision = (uint64_t)count, .time_ms = out->now_ms};
+        out->written = stamp_of_order((uint64_t)count, out->now_ms);
     return true;
 }
 
@@ -313,8 +311,8 @@ static void add_foreign(const struct redis *redis, const struct snapshot *snapsh
         grant->mode = record->limit > 0 ? MODE_SLOT : MODE_EXCLUSIVE;
         grant->n = (uint16_t)i;
         grant->granted = (struct stamp){.revision = 1, .time_ms = snapshot->now_ms};
-        grant->renewed =
-            (struct stamp){.revision = snapshot->written.revision, .time_ms = snapshot->now_ms};
+        grant->renewed = snapshot->written;
+        grant->renewed.time_ms = snapshot->now_ms;
         grant->ttl_ms = endless ? TTL_MAX_MS : snapshot->pttl_ms > 0 ? snapshot->pttl_ms : 1;
     }
 }
@@ -346,8 +344,8 @@ static bool stamp_is_sane(const struct snapshot *snapshot)
 {
     const struct stamp *written = &snapshot->written;
     return written->revision > 0 && written->revision <= REVISION_MAX && written->time_ms >= 0 &&
-           written->time_ms <= TIME_MAX_MS && snapshot->now_ms >= 0 &&
-           snapshot->now_ms <= TIME_MAX_MS;
+           written->time_ms <= TIME_MAX_MS && written->epoch <= EPOCH_MAX &&
+           snapshot->now_ms >= 0 && snapshot->now_ms <= TIME_MAX_MS;
 }
 
 /* False, with the reason in the reply, if the record cannot be reported. */
@@ -398,7 +396,8 @@ void snapshot_reply(struct redis *redis, const struct redis_op *op, const char *
     if (snapshot->wrote && op != NULL) { /* a query writes nothing */
         out->present = op->base.request.verb == VERB_STORE_SWAP;
         if (out->written.revision == 0) /* only the foreign lock remains of the write */
-            out->written.revision = op->base.request.condition.revision;
+            out->written =
+                stamp_of_order(op->base.request.condition.revision, out->written.time_ms);
         out->bytes = op->base.request.bytes;
         out->length = op->base.request.length;
         if (op->waits_behind)
@@ -418,7 +417,7 @@ void snapshot_reply(struct redis *redis, const struct redis_op *op, const char *
         redis->shown[hash % SHOWN_SLOTS].key = 0; /* the core learns that it is gone */
     if (snapshot->foreign) {
         redis->shown[hash % SHOWN_SLOTS].key = hash;
-        redis->shown[hash % SHOWN_SLOTS].revision = snapshot->written.revision;
+        redis->shown[hash % SHOWN_SLOTS].revision = stamp_order(&snapshot->written);
         out->bytes = redis->encoded;
         out->length = record_encode(&redis->scratch, redis->encoded, sizeof redis->encoded);
         if (is_first_in_queue(redis, &redis->scratch))

@@ -50,6 +50,11 @@ void redis_op_end(struct redis_op *op, const struct snapshot *snapshot,
         list_fail(op, error);
         return;
     }
+    if (op->slot_call != NULL) {
+        op->slot_call->end(op->slot_call, /* item= */ NULL, /* walk= */ NULL, error);
+        pending_drop(&op->base);
+        return;
+    }
     if (op->query != NULL) {
         op->query(op->base.caller, op->key, snapshot, error);
         pending_drop(&op->base);
@@ -118,12 +123,47 @@ static void on_script_reply(struct conn_call *call, const struct resp_item *item
 
 /* ---- sending ---- */
 
+static void on_slot_reply(struct conn_call *call, const struct resp_item *item,
+                          struct resp_walk *walk, const struct conn_error *error)
+{
+    struct redis_op *op = redis_op_of(call);
+    struct conn_error refusal;
+    bool refused = error == NULL && item->kind == RESP_ERROR;
+    if (refused && node_redirects(op, item))
+        return;
+    if (refused)
+        refusal = conn_explain(op->conn, item);
+    op->slot_call->end(op->slot_call, item, walk, refused ? &refusal : error);
+    pending_drop(&op->base);
+}
+
+bool redis_call_slot(struct redis *redis, struct slot_call *slot_call)
+{
+    static const struct store_request none = {.verb = VERB_STORE_READ, .key = ""};
+    struct redis_op *op = op_add(redis, &none, /* done= */ NULL, /* caller= */ NULL);
+    if (op == NULL)
+        return false;
+    op->call.reply = on_slot_reply;
+    op->slot_call = slot_call;
+    return true;
+}
+
+static void slot_call_send(struct redis_op *op)
+{
+    op->conn = &op->node->conn;
+    if (op->asking && conn_begin_noreply(op->conn, 1))
+        conn_arg(op->conn, "ASKING");
+    op->slot_call->send(op->slot_call, op->conn, &op->call);
+}
+
 void redis_op_send(struct redis_op *op)
 {
     struct redis *redis = op->redis;
     bool sent = true;
     if (op->listing != NULL)
         list_send(op, &op->node->conn);
+    else if (op->slot_call != NULL)
+        slot_call_send(op);
     else if (redis->url.no_scripts)
         sent = txn_begin(op->node, op);
     else
@@ -142,6 +182,10 @@ static struct node *node_of_key(struct redis *redis, const char *key)
 
 static void op_dispatch(struct redis *redis, struct redis_op *op)
 {
+    if (op->slot_call != NULL) {
+        node_queue(node_for(redis, op->slot_call->slot), op);
+        return;
+    }
     switch (op->base.request.verb) {
     case VERB_STORE_LIST:
         list_begin(redis, op);
@@ -325,11 +369,12 @@ static bool redis_key_name(const char *url, const char *key, struct text *out, s
     {                                                                                           \
         .scheme = (word),                                                                       \
         .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_TESTS_GRANT |        \
-                        STORE_DELETES | STORE_TOKENS_RESTART | STORE_TELLS,                     \
+                        STORE_DELETES | STORE_TOKENS_RESTART | STORE_TELLS | STORE_EPOCH,       \
         .state_size = sizeof(struct redis), .descriptors = 3,                                   \
         .facts = {STORE_USUAL_FACTS, .answer_ms = 25, .takeover_ms = 150, .ttl_least_ms = 500}, \
         .open = redis_open, .close = redis_close, .submit = redis_submit, .step = redis_step,   \
         .fd = redis_fd, .name = redis_key_name, .diagnose = redis_diagnose,                     \
+        .epoch = redis_epoch,                                                                   \
     }
 
 const struct store_driver redis_driver = REDIS_DRIVER("redis");

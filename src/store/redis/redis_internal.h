@@ -59,6 +59,16 @@ struct snapshot {
 typedef void redis_query_done(void *caller, const char *key, const struct snapshot *snapshot,
                               const struct conn_error *error);
 
+/* A command of our own for a hash slot. It belongs to its sender, and is sent again only after a
+ * redirection. */
+struct slot_call {
+    unsigned slot;
+    void (*send)(struct slot_call *slot_call, struct redis_conn *conn, struct conn_call *call);
+    /* With an item that is no error, or with an error. */
+    void (*end)(struct slot_call *slot_call, const struct resp_item *item, struct resp_walk *walk,
+                const struct conn_error *error);
+};
+
 /* A request in flight: of the store's user, or a query of our own. */
 struct redis_op {
     struct pending base; /* first; in a queue of the driver or of a node until it is sent */
@@ -67,16 +77,17 @@ struct redis_op {
     struct node *node;       /* the destination; NULL while unknown */
     struct redis_conn *conn; /* where it was sent; NULL while it waits */
     unsigned redirects;
-    bool asking;             /* the slot is being migrated there */
-    bool reloaded;           /* resent because the server did not have the script */
-    bool waits_behind;       /* the write queues first behind a foreign lock */
-    bool leaves_free;        /* the write leaves no holder */
-    bool breaks;             /* it breaks a foreign lock */
-    redis_query_done *query; /* NULL: not a query of our own */
-    char *key;               /* of a query; owned */
-    bool again;              /* query of a change: the key changed again meanwhile … */
-    uint64_t newest;         /* … to this revision; 0: unknown */
-    struct listing *listing; /* of a list */
+    bool asking;                 /* the slot is being migrated there */
+    bool reloaded;               /* resent because the server did not have the script */
+    bool waits_behind;           /* the write queues first behind a foreign lock */
+    bool leaves_free;            /* the write leaves no holder */
+    bool breaks;                 /* it breaks a foreign lock */
+    redis_query_done *query;     /* NULL: not a query of our own */
+    char *key;                   /* of a query; owned */
+    bool again;                  /* query of a change: the key changed again meanwhile … */
+    uint64_t newest;             /* … to this revision; 0: unknown */
+    struct listing *listing;     /* of a list */
+    struct slot_call *slot_call; /* a command of our own */
 };
 
 static inline struct redis_op *redis_op_of(struct conn_call *call)
@@ -145,6 +156,8 @@ struct redis {
 /* redis_driver.c */
 /* Starts a query of our own; false if out of memory. */
 bool redis_query(struct redis *redis, const char *key, redis_query_done *query, void *caller);
+/* Sends a command to the node of its slot; false if out of memory. */
+bool redis_call_slot(struct redis *redis, struct slot_call *slot_call);
 /* Dispatches queued requests, up to the first that must wait for a subscription. */
 void redis_flush(struct redis *redis);
 /* Delivers the only reply and frees the request. */
@@ -197,6 +210,13 @@ struct store_reply redis_error_reply(const struct conn_error *error);
 /* The same for a query of our own, which may have found an unreadable record. */
 void redis_query_reply(struct redis *redis, const char *key, const struct snapshot *snapshot,
                        const struct conn_error *error, struct store_reply *out);
+
+/* redis_epoch.c */
+enum { EPOCH_MARK_MAX = 32 };
+enum reply_status redis_epoch(const char *url, const struct epoch_options *options,
+                              struct epoch_state *out, struct text *why);
+/* The name that a raise of the epoch writes in every slot, for transactions to watch. */
+void redis_epoch_mark(unsigned slot, char out[EPOCH_MARK_MAX]);
 
 /* redis_diagnose.c */
 void redis_diagnose(const char *url, const struct diagnosis *diagnosis);

@@ -83,13 +83,11 @@ static void txn_take_record(struct txn *txn, const struct resp_item *item, struc
     snapshot->written = (struct stamp){0};
     if (item->kind == RESP_NULL)
         return;
-    size_t begin = item->kind != RESP_TEXT
-                       ? 0
-                       : redis_record_read(item->text, item->length, /* from= */ 0,
-                                           &snapshot->written.revision, &snapshot->written.time_ms);
+    size_t begin = item->kind != RESP_TEXT ? 0
+                                           : redis_record_read(item->text, item->length,
+                                                               /* from= */ 0, &snapshot->written);
     bool sane = begin > 0 && snapshot->written.revision > 0 &&
-                snapshot->written.revision <= REVISION_MAX &&
-                snapshot->written.time_ms <= TIME_MAX_MS;
+                snapshot->written.epoch <= EPOCH_MAX && snapshot->written.time_ms <= TIME_MAX_MS;
     txn->record = sane ? malloc(item->length) : NULL;
     txn->unreadable = !sane;
     if (txn->record == NULL) {
@@ -110,7 +108,7 @@ static void txn_take_value(struct txn *txn, const struct resp_item *item, struct
     (void)walk;
     text_init(&text, mark, sizeof mark);
     text_add(&text, "leasehold:");
-    text_add_u64(&text, snapshot->written.revision);
+    text_add_u64(&text, stamp_order(&snapshot->written));
     text_add(&text, ":");
     bool is_text = item->kind == RESP_TEXT;
     txn->own = is_text && snapshot->length > 0 && item->length >= text.length &&
@@ -135,7 +133,7 @@ static void txn_take_pttl(struct txn *txn, const struct resp_item *item, struct 
 static void txn_take_count(struct txn *txn, const struct resp_item *item, struct resp_walk *walk)
 {
     bool sane =
-        item->kind == RESP_NUMBER && item->number > 0 && (uint64_t)item->number <= REVISION_MAX;
+        item->kind == RESP_NUMBER && item->number > 0 && (uint64_t)item->number <= ORDER_MAX;
     (void)walk;
     if (!sane)
         txn->wrong = "the revision counter in Redis is out of bounds; delete it if another "
@@ -281,9 +279,12 @@ static void txn_read(struct txn *txn)
 static void txn_watch(struct txn *txn)
 {
     txn_begin_stage(txn, STAGE_WATCH);
-    struct redis_conn *conn = txn_command(txn, NULL, 3, "WATCH");
+    char mark[EPOCH_MARK_MAX];
+    struct redis_conn *conn = txn_command(txn, NULL, 4, "WATCH");
     conn_arg(conn, txn->names.plain);
     conn_arg(conn, txn->names.record);
+    redis_epoch_mark(txn->names.slot, mark); /* the revision drawn below is of the current epoch */
+    conn_arg(conn, mark);
     txn_send_reads(txn, /* meant= */ true);
     conn = txn_command(txn, NULL, 4, "SET");
     conn_arg(conn, txn->names.counter);
@@ -432,14 +433,12 @@ static void txn_finish(struct txn *txn, bool wrote)
     if (wrote) {
         txn->foreign = snapshot->foreign;
         snapshot->foreign = false;
-        snapshot->written =
-            (struct stamp){.revision = (uint64_t)txn->count, .time_ms = snapshot->now_ms};
+        snapshot->written = stamp_of_order((uint64_t)txn->count, snapshot->now_ms);
         txn_publish(txn);
     } else if (snapshot->foreign && snapshot->length == 0) {
         /* No record of ours has a revision above the clock that its counter started with. */
-        snapshot->written =
-            (struct stamp){.revision = (uint64_t)(txn->count > 0 ? txn->count : snapshot->now_ms),
-                           .time_ms = snapshot->now_ms};
+        snapshot->written = stamp_of_order(
+            (uint64_t)(txn->count > 0 ? txn->count : snapshot->now_ms), snapshot->now_ms);
     }
     txn_end(txn, NULL);
 }
@@ -457,7 +456,7 @@ static void txn_write_or_read(struct txn *txn)
     bool current = txn_record_matches(txn);
     draft_make(txn->op->redis, txn->op, &draft);
     bool holds = current && txn_condition_holds(txn, &draft);
-    if (holds && (uint64_t)txn->count > txn->snapshot.written.revision) {
+    if (holds && (uint64_t)txn->count > stamp_order(&txn->snapshot.written)) {
         txn_write(txn, &draft);
         return;
     }

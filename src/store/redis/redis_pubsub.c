@@ -153,7 +153,7 @@ static void on_change_query(void *caller, const char *key, const struct snapshot
     if (snapshot != NULL && snapshot->length > 0) {
         uint64_t hash = hash_string(key);
         redis->delivered[hash % DELIVERED_SLOTS].key = hash;
-        redis->delivered[hash % DELIVERED_SLOTS].revision = snapshot->written.revision;
+        redis->delivered[hash % DELIVERED_SLOTS].revision = stamp_order(&snapshot->written);
     }
     for (struct watchers_walk walk = watchers_walk(&redis->watchers, key); watchers_next(&walk);) {
         struct store_reply reply;
@@ -219,8 +219,8 @@ static void on_wake_message(struct redis *redis, const struct resp_item *message
     struct store_reply current = {
         .result = REPLY_OK,
         .present = true,
-        .written = {.revision = delivered.revision, .time_ms = delivered.time_ms},
-        .now_ms = delivered.time_ms,
+        .written = delivered.written,
+        .now_ms = delivered.written.time_ms,
         .bytes = delivered.bytes,
         .length = delivered.length,
     };

@@ -2,8 +2,9 @@
 /*
  * The one script: executes a store request inside Redis. It runs atomically, so read and write are
  * one step; it must use only the server's clock; and a conflict returns the current record.
- * Revisions stay below 2^45, where Lua numbers are exact; tokens are larger, and are passed in
- * parts. The script tests a token as condition.c does; the conformance tests compare both.
+ * Revisions include the epoch (stamp_order()) and stay below 2^53, where Lua numbers are exact;
+ * tokens are larger, and are passed in parts. The script tests a token as condition.c does; the
+ * conformance tests compare both.
  */
 #include "store/redis/redis_internal.h"
 
@@ -78,7 +79,8 @@ static const char script_find[] =
     "    if string.find(text, '%c') or not string.find(text, '^{\"leasehold\":[12],') then\n"
     "      return false\n"
     "    end\n"
-    "    local record, this = cjson.decode(text), {0, tonumber(revision), time}\n"
+    "    local record, order = cjson.decode(text), tonumber(revision)\n"
+    "    local this = {math.floor(order / 2^45), order % 2^45, time}\n"
     "    for _, grant in ipairs(record.grants or {}) do\n"
     "      local from = grant.granted == 'this' and this or grant.granted\n"
     "      if from[1] == tonumber(epoch) and from[2] == tonumber(granted)\n"
@@ -188,5 +190,5 @@ void redis_script(struct text *out)
 
 /* The SHA-1 of the whole script, as the server computes it; then three keys follow. */
 const char redis_script_call[] = "$7\r\nEVALSHA\r\n"
-                                 "$40\r\n8ed9fc11de343d12b3d4e89006c9ef08a7b8dd0e\r\n"
+                                 "$40\r\n35e42791d6e256bf5adb8a35f543fcf281bd43d4\r\n"
                                  "$1\r\n3\r\n";
