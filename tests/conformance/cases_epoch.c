@@ -9,7 +9,7 @@
 
 #include "store/admin.h"
 
-enum { EPOCH_SHIFT = 55 };
+enum { EPOCH_SHIFT = 55, LONG_MS = 60000 };
 
 static struct epoch_state epoch_now(void)
 {
@@ -79,6 +79,7 @@ static void a_grant_outlives_a_raise(void)
 {
     const char *key = key_named("k"), *other = key_named("other");
     struct party *holder = party_new(0, key), *kept = party_new(1, other);
+    holder->options.request.ttl_ms = kept->options.request.ttl_ms = LONG_MS; /* a raise may wait */
     expect_held(holder);
     expect_held(kept);
     uint64_t token = holder->token;

@@ -81,10 +81,10 @@ verdict 'as JSON it is one object for each line' bash -c '
     "$0" --store "$1" doctor --json | python3 -c "
 import json, sys
 found = [json.loads(line) for line in sys.stdin]
-assert len(found) == 7, found
+assert len(found) == 8, found
 assert all(list(one) == [\"finding\", \"about\", \"text\", \"do\"] for one in found), found
 assert [one[\"about\"] for one in found] == [
-    \"version\", \"store\", \"clock\", \"file-system\", \"room\", \"rights\", \"log\"], found
+    \"version\", \"store\", \"clock\", \"file-system\", \"room\", \"rights\", \"log\", \"epoch\"], found
 "' "$program" "$named"
 # The last line says what to do first: about a problem rather than about a warning before it.
 concludes() { # concludes LINE OPTION…

@@ -182,7 +182,7 @@ steps() {
     set -euo pipefail
     "$@"
     printf '%s=%q\n' kept "${kept:-}" first "${first:-}" last "${last:-}" >"$work/vars"
-    [[ $LEASEHOLD_STORE != redis* ]] || printf 'redis_pid[one]=%s\n' "${redis_pid[one]}" >>"$work/vars"
+    [[ -z ${redis_pid[one]:-} ]] || printf 'redis_pid[one]=%s\n' "${redis_pid[one]}" >>"$work/vars"
 }
 
 # ---- file: ----

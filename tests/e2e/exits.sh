@@ -96,7 +96,7 @@ rows=$(cat <<'ROWS'
 64  | usage    | epoch has no step 'lift'; use show or raise$ | epoch lift
 64  | usage    | --above: 'x' is not a token                  | epoch raise --above x
 64  | usage    | --above is for raise$                        | epoch show --above 5
-64  | usage    | be 256, and the highest is 255; nothing was changed | epoch raise --above $((2**63-1))
+64 | usage | be 256, and the highest is 255; nothing was | epoch raise --above $((2**63-1))
 64  | usage    | memory: has no epoch                         | epoch raise --store memory:
 69  | unavailable | not built in: "etcd"                      | epoch raise --store etcd://h:1
 75  | busy     | ^busy: held is held by wfe-7 for .* \(lease ends in .*\)$ | acquire held -n

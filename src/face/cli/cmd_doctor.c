@@ -142,7 +142,7 @@ static void doctor_check_other_default(struct doctor *doctor)
 static bool doctor_is_behind(struct doctor *doctor, const struct lh_epoch *found,
                              const struct observed *seen)
 {
-    char ago[DURATION_SHOWN], apart[DURATION_SHOWN];
+    char span[DURATION_SHOWN];
     int64_t age_ms = wall_clock_ms() - seen->at_ms;
     bool older = found->epoch < seen->epoch ||
                  (found->epoch == seen->epoch && found->revision < seen->revision);
@@ -154,12 +154,12 @@ static bool doctor_is_behind(struct doctor *doctor, const struct lh_epoch *found
                       " of epoch %u, and this host saw revision %" PRIu64 " of epoch %" PRIu64
                       " %s ago; tokens may be granted again",
                       found->revision, (unsigned)found->epoch, seen->revision, seen->epoch,
-                      duration_show(age_ms > 0 ? age_ms : 0, ago));
+                      duration_show(age_ms > 0 ? age_ms : 0, span));
     if (early)
         doctor_report(doctor, LH_FINDING_WARNING, "restored",
                       "put the clock right; after a restored backup call leasehold epoch raise",
                       "the store's clock is %s behind the one that this host saw",
-                      duration_show(seen->now_ms - found->now_ms, apart));
+                      duration_show(seen->now_ms - found->now_ms, span));
     return older || early;
 }
 

@@ -133,7 +133,7 @@ static bool k8s_lease_name(const char *url, const char *key, struct text *out, s
 const struct store_driver k8s_driver = {
     .scheme = "k8s",
     .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_DELETES |
-                    STORE_TOKENS_RESTART | STORE_TOKENS_FAILOVER,
+                    STORE_TOKENS_RESTART | STORE_TOKENS_FAILOVER | STORE_EPOCH,
     .state_size = sizeof(struct k8s),
     .descriptors = 5,
     .facts = {STORE_USUAL_FACTS, .answer_ms = 200, .takeover_ms = 750, .ttl_least_ms = 1000,
@@ -148,4 +148,5 @@ const struct store_driver k8s_driver = {
     .event = k8s_event_send,
     .diagnose = k8s_diagnose,
     .collect = k8s_collect,
+    .epoch = k8s_epoch,
 };

@@ -61,6 +61,13 @@ struct k8s_collect {
     struct k8s_url scheme; /* the naming scheme of the Lease being judged */
 };
 
+/* The epoch of new grants, as last read; see k8s_epoch.c. */
+struct k8s_epoch {
+    uint16_t value;
+    int64_t read_ms;    /* when the read was sent; 0: never */
+    const void *reader; /* the request that reads it now */
+};
+
 struct k8s {
     uint32_t magic;
     struct k8s_url url;
@@ -70,6 +77,7 @@ struct k8s {
     struct poller_timer wake_timer;
     struct pending_set pending;
     uint64_t writes; /* number of our writes; makes them distinct */
+    struct k8s_epoch epoch;
     struct json_request events[EVENTS_MAX];
     struct k8s_watch watch;
     struct collector collector;
@@ -126,6 +134,19 @@ bool k8s_collect(const char *url, const struct collect_options *options, struct 
 
 /* k8s_diagnose.c */
 void k8s_diagnose(const char *url, const struct diagnosis *diagnosis);
+
+/* k8s_epoch.c */
+enum { EPOCH_FRESH_MS = 5000 }; /* no grant is written with an epoch that was read earlier */
+bool k8s_epoch_is_due(const struct k8s *k8s);
+/* The path of its Lease. */
+void k8s_epoch_path(const struct k8s *k8s, char out[LEASES_PATH + K8S_NAME_MAX + 2]);
+/* Takes the Lease that was read by a request sent at that time; NULL: there is none. Returns NULL,
+ * or what is wrong with it. */
+const char *k8s_epoch_take(struct k8s *k8s, const json_t *lease, int64_t sent_ms);
+/* A record of a later epoch proves that ours is outdated. */
+void k8s_epoch_observe(struct k8s *k8s, uint16_t epoch);
+enum reply_status k8s_epoch(const char *url, const struct epoch_options *options,
+                            struct epoch_state *out, struct text *why);
 
 /* k8s_event.c */
 void k8s_event_send(void *state, const struct store_event *event);

@@ -26,10 +26,11 @@
 #define ANNOTATION_WRITE  "leasehold/write" /* unique per write */
 #define ANNOTATION_BEAT_A "leasehold/beat-a"
 #define ANNOTATION_BEAT_B "leasehold/beat-b"
+#define ANNOTATION_EPOCH  "leasehold/epoch" /* of the write; none in epoch 0 */
 
 static const char *const own_annotations[] = {
-    ANNOTATION_KEY,   ANNOTATION_RECORD, ANNOTATION_SHOWN, ANNOTATION_ROW,
-    ANNOTATION_WRITE, ANNOTATION_BEAT_A, ANNOTATION_BEAT_B};
+    ANNOTATION_KEY,   ANNOTATION_RECORD, ANNOTATION_SHOWN,  ANNOTATION_ROW,
+    ANNOTATION_WRITE, ANNOTATION_BEAT_A, ANNOTATION_BEAT_B, ANNOTATION_EPOCH};
 
 enum { TIME_TEXT = 32, SHOWN = HOLDER_MAX + TIME_TEXT + 2 };
 enum { STREAK_MAX = 3, YIELD_MS = 3000 }; /* client-go polls about every 2 s */
@@ -84,11 +85,19 @@ static bool read_revision(const char *text, uint64_t *out)
     return *end == '\0' && *out <= REVISION_MAX;
 }
 
+bool k8s_epoch_parse(const char *text, uint16_t *out)
+{
+    char *end = NULL;
+    unsigned long epoch = *text >= '1' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+    *out = (uint16_t)epoch;
+    return *text == '\0' || (end != NULL && *end == '\0' && epoch <= EPOCH_MAX);
+}
+
 /* The hash covers the record: an edit by hand makes it another write. */
 static uint64_t lease_write_hash(const json_t *annotations, const struct k8s_lease *lease)
 {
     const char *const parts[] = {kube_string(annotations, ANNOTATION_WRITE), lease->uid,
-                                 lease->record};
+                                 lease->record, kube_string(annotations, ANNOTATION_EPOCH)};
     uint64_t write_hash = 0;
     if (parts[0][0] == '\0')
         return 0;
@@ -129,6 +138,9 @@ const char *k8s_lease_parse(const json_t *json, struct k8s_lease *out)
     lease.written =
         (struct stamp){.revision = lease.revision,
                        .time_ms = names_us ? written_ms(metadata, annotations) : TIME_UNKNOWN};
+    if (names_us &&
+        !k8s_epoch_parse(kube_string(annotations, ANNOTATION_EPOCH), &lease.written.epoch))
+        return "the Lease's epoch is not a number usable for tokens";
     lease.streak =
         names_us ? (unsigned)strtoul(kube_string(annotations, ANNOTATION_ROW), NULL, 10) : 0;
     lease.shared = !lease.made_by_us || !names_us || lease.streak > 0;
@@ -250,6 +262,8 @@ static bool fill_annotations(json_t *annotations, const struct k8s_lease_write *
            json_object_set_new(annotations, ANNOTATION_RECORD,
                                json_stringn(write->bytes, write->length)) == 0 &&
            kube_set_string(annotations, was_a ? ANNOTATION_BEAT_B : ANNOTATION_BEAT_A, manager) &&
+           (write->epoch == 0 || json_object_set_new(annotations, ANNOTATION_EPOCH,
+                                                     json_sprintf("%u", write->epoch)) == 0) &&
            (write->streak == 0 || json_object_set_new(annotations, ANNOTATION_ROW,
                                                       json_sprintf("%u", write->streak)) == 0);
 }

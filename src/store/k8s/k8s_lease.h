@@ -54,6 +54,9 @@ size_t k8s_lease_foreign_record(const struct k8s_lease *lease, const char *key,
 /* True if this is the request id of the foreign holder's grant in that record. */
 bool k8s_lease_is_foreign_grant(const struct k8s_lease *lease, const char *request);
 
+/* An epoch in an annotation; an empty text is epoch 0. */
+bool k8s_epoch_parse(const char *text, uint16_t *out);
+
 /* The input of a write. */
 struct k8s_lease_write {
     const char *name, *key;
@@ -63,6 +66,7 @@ struct k8s_lease_write {
     uint64_t session, number; /* the writer's session, and the number of the write in it */
     int64_t wall_ms;          /* for people and other programs; no decision depends on it */
     unsigned streak;          /* see k8s_lease_streak() */
+    uint16_t epoch;           /* of the write */
 };
 
 /* The field manager of a write: if it grants or renews, the manager's time is a renewal. */

@@ -87,6 +87,7 @@ static bool has_own_waiter(struct k8s *k8s, const struct k8s_lease *lease)
 void lease_cache_put(struct k8s *k8s, json_t *json, size_t size, const struct k8s_lease *lease)
 {
     struct cached_lease *cached = lease_cache_slot(k8s, lease->name);
+    k8s_epoch_observe(k8s, lease->written.epoch);
     bool same = cached->json != NULL && strcmp(cached->name, lease->name) == 0;
     if (same && cached->revision >= lease->revision)
         return; /* a watch lags behind our own writes */

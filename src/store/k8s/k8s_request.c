@@ -25,6 +25,7 @@ enum k8s_phase {
     PHASE_DELETING,
     PHASE_UNDOING, /* removes an object that a webhook changed */
     PHASE_LISTING,
+    PHASE_EPOCH, /* reads the epoch, before a grant */
 };
 
 /* A store request in flight. */
@@ -35,6 +36,7 @@ struct k8s_request {
     enum k8s_phase phase;
     struct json_request http;
     unsigned rechecks;
+    int64_t asked_ms; /* when the epoch was asked for */
     /* Of a write: the object sent; the revision it replaces (0: it creates); whether other programs
      * use the Lease; whether the write may be undone; the member that the server changed. */
     json_t *sent;
@@ -72,6 +74,13 @@ void k8s_request_add(void *state, const struct store_request *request, store_don
     k8s_request_wake_at(k8s, now_ms);
 }
 
+/* One request reads the epoch for all that grant. */
+static bool k8s_request_awaits_epoch(const struct k8s_request *pending)
+{
+    return pending->base.request.summary.new_grants > 0 && pending->k8s->epoch.reader != NULL &&
+           k8s_epoch_is_due(pending->k8s);
+}
+
 void k8s_requests_start(void *state)
 {
     struct k8s *k8s = state;
@@ -79,7 +88,8 @@ void k8s_requests_start(void *state)
     for (struct list_node *node = k8s->pending.all.first, *next; node != NULL; node = next) {
         struct k8s_request *pending = (void *)LIST_ENTRY(node, struct pending, in_all);
         next = node->next; /* starting a request can end it, but none behind it */
-        if (pending->phase != PHASE_WAITING || pending->base.behind != NULL)
+        if (pending->phase != PHASE_WAITING || pending->base.behind != NULL ||
+            k8s_request_awaits_epoch(pending))
             continue;
         if (pending->base.request.verb != VERB_STORE_WATCH && now_ms < first_until_ms)
             k8s_request_wake_at(k8s, first_until_ms);
@@ -91,6 +101,8 @@ void k8s_requests_start(void *state)
 static void k8s_request_clear(struct pending *base)
 {
     struct k8s_request *pending = (struct k8s_request *)base;
+    if (pending->k8s != NULL && pending->k8s->epoch.reader == pending)
+        pending->k8s->epoch.reader = NULL;
     json_request_cancel(&pending->http);
     json_decref(pending->sent);
     json_pages_done(&pending->pages);
@@ -240,6 +252,26 @@ static bool k8s_request_give_way(struct k8s_request *pending, const struct k8s_l
     return true;
 }
 
+/* True if a grant must wait until the epoch was read. */
+static bool k8s_request_read_epoch(struct k8s_request *pending)
+{
+    struct k8s *k8s = pending->k8s;
+    char path[LEASES_PATH + K8S_NAME_MAX + 2];
+    if (pending->base.request.summary.new_grants == 0 || !k8s_epoch_is_due(k8s))
+        return false;
+    k8s->epoch.reader = pending;
+    pending->asked_ms = host_boot_ms();
+    k8s_epoch_path(k8s, path);
+    k8s_request_send(pending, PHASE_EPOCH, "GET", path, NULL);
+    return true;
+}
+
+static uint16_t k8s_request_epoch(const struct k8s *k8s, const struct k8s_lease *lease)
+{
+    bool later = lease != NULL && lease->written.epoch > k8s->epoch.value;
+    return later ? lease->written.epoch : k8s->epoch.value;
+}
+
 /* Replaces `before`, the current Lease as far as we know; NULL: creates it. Bytes that are no
  * record are stored too; other programs then see a Lease without a holder. */
 static void k8s_request_write(struct k8s_request *pending, const json_t *before,
@@ -256,6 +288,8 @@ static void k8s_request_write(struct k8s_request *pending, const json_t *before,
                          "cannot be locked");
         return;
     }
+    if (k8s_request_read_epoch(pending))
+        return;
     json_decref(pending->sent); /* of an attempt that met a conflict */
     pending->sent = NULL;
     struct k8s_lease_write write = {.name = pending->name,
@@ -265,7 +299,8 @@ static void k8s_request_write(struct k8s_request *pending, const json_t *before,
                                     .summary = &summary,
                                     .wall_ms = host_wall_ms(),
                                     .session = k8s->callbacks.session,
-                                    .number = ++k8s->writes};
+                                    .number = ++k8s->writes,
+                                    .epoch = k8s_request_epoch(k8s, lease)};
     if (lease != NULL) {
         bool gives_way = k8s_request_give_way(pending, lease, &write, &summary);
         write.streak = k8s_lease_streak(lease, &summary, gives_way);
@@ -343,7 +378,7 @@ static bool k8s_condition_holds(const struct store_request *request, const struc
     return request->condition.kind == IF_ABSENT
                ? lease->state == K8S_LEASE_VACANT
                : lease->state != K8S_LEASE_VACANT &&
-                     lease->written.revision == request->condition.revision;
+                     stamp_order(&lease->written) == request->condition.revision;
 }
 
 static void k8s_request_execute(struct k8s_request *pending, const json_t *json,
@@ -501,11 +536,31 @@ static void k8s_request_on_error(struct k8s_request *pending, const struct json_
     }
 }
 
+/* Then the request starts again: the cached Lease may have changed. */
+static void k8s_request_on_epoch(struct k8s_request *pending, const struct json_reply *reply)
+{
+    struct k8s *k8s = pending->k8s;
+    bool absent = is_lease_absent(reply);
+    k8s->epoch.reader = NULL;
+    k8s_request_wake_at(k8s, host_boot_ms());
+    if (reply->status != 200 && !absent) {
+        k8s_request_on_error(pending, reply);
+        return;
+    }
+    const char *wrong = k8s_epoch_take(k8s, absent ? NULL : reply->json, pending->asked_ms);
+    if (wrong != NULL)
+        k8s_request_fail(pending, REPLY_TROUBLE, wrong);
+    else
+        k8s_request_start(pending);
+}
+
 static void k8s_request_on_reply(void *owner, const struct json_reply *reply)
 {
     struct k8s_request *pending = owner;
     struct k8s *k8s = pending->k8s;
-    if (pending->phase == PHASE_UNDOING) {
+    if (pending->phase == PHASE_EPOCH) {
+        k8s_request_on_epoch(pending, reply);
+    } else if (pending->phase == PHASE_UNDOING) {
         k8s_request_fail_changed(pending, reply->status == 200);
     } else if (reply->status != 200 && reply->status != 201) {
         k8s_request_on_error(pending, reply);

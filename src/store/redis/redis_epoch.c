@@ -217,11 +217,8 @@ static bool walk_run(struct epoch_walk *walk)
     walk->in_flight = 1;
     slot_begin(&walk->slots[0], SLOT_TIME);
     struct pollfd news = {.fd = redis_driver.fd(redis), .events = POLLIN};
-    while (walk->in_flight > 0) {
-        redis_driver.step(redis);
-        if (walk->in_flight > 0)
-            (void)poll(&news, 1, /* ms= */ 1000);
-    }
+    for (redis_driver.step(redis); walk->in_flight > 0; redis_driver.step(redis))
+        (void)poll(&news, 1, /* ms= */ 1000);
     return !walk->failed;
 }
 
