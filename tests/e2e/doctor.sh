@@ -84,7 +84,8 @@ found = [json.loads(line) for line in sys.stdin]
 assert len(found) == 8, found
 assert all(list(one) == [\"finding\", \"about\", \"text\", \"do\"] for one in found), found
 assert [one[\"about\"] for one in found] == [
-    \"version\", \"store\", \"clock\", \"file-system\", \"room\", \"rights\", \"log\", \"epoch\"], found
+    \"version\", \"store\", \"clock\", \"file-system\", \"room\", \"rights\", \"log\",
+    \"epoch\"], found
 "' "$program" "$named"
 # The last line says what to do first: about a problem rather than about a warning before it.
 concludes() { # concludes LINE OPTION…

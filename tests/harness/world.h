@@ -43,7 +43,7 @@ struct world_rules {
 
 struct counts {
     uint64_t operations, grants, renewals, expiries, takeovers, offers, passed_on, waits;
-    uint64_t returned; /* to its place, after its first offer was taken over */
+    uint64_t returned;    /* to its place, after its first offer was taken over */
     uint64_t passed_live; /* offers passed on from a waiter that could have accepted */
     uint64_t lost_requests, lost_answers, doubled, slow, lost_notices, pauses, crashes, outages;
     uint64_t raises; /* of the epoch */
