@@ -94,7 +94,9 @@ void conn_begin(struct redis_conn *conn, struct conn_call *call, size_t args)
 {
     char head[RESP_HEAD_MAX];
     stream_write(conn->stream, head, resp_head('*', args, head));
-    list_append(&conn->calls, &call->node);
+    if (call->pending++ == 0)
+        list_append(&conn->calls, &call->node);
+    ASSERT(conn->calls.last == &call->node); /* replies come in the order of the commands */
 }
 
 /* Short arguments, which are most, are written in one piece. */
@@ -151,9 +153,13 @@ void conn_arg_int(struct redis_conn *conn, int64_t number)
     conn_arg_bytes(conn, digits, text.length);
 }
 
+/* The call that the next reply belongs to. */
 static struct conn_call *conn_take_call(struct redis_conn *conn)
 {
-    return LIST_ENTRY(list_pop(&conn->calls), struct conn_call, node);
+    struct conn_call *call = LIST_ENTRY(conn->calls.first, struct conn_call, node);
+    if (call != NULL && --call->pending == 0)
+        list_remove(&conn->calls, &call->node);
+    return call;
 }
 
 bool conn_confirm(struct redis_conn *conn)
@@ -162,7 +168,7 @@ bool conn_confirm(struct redis_conn *conn)
     struct conn_call *call = LIST_ENTRY(conn->calls.first, struct conn_call, node);
     if (call == NULL || !call->subscribes)
         return false;
-    list_remove(&conn->calls, &call->node);
+    (void)conn_take_call(conn);
     call->reply(call, &pushed, NULL, NULL);
     return true;
 }
@@ -174,6 +180,7 @@ static void conn_report_loss(struct redis_conn *conn, const struct conn_error *e
     struct list calls = list_take_all(&conn->calls); /* a callback may begin calls on the next */
     for (struct list_node *node; (node = list_pop(&calls)) != NULL;) {
         struct conn_call *call = LIST_ENTRY(node, struct conn_call, node);
+        call->pending = 0;
         call->reply(call, NULL, NULL, error);
     }
     conn->callbacks.lost(conn->callbacks.owner, error);
@@ -233,7 +240,8 @@ static size_t on_stream_bytes(void *owner, const char *bytes, size_t length)
         (void)resp_next(&walk, &item);
         bool listens = conn->listens && conn->state == CONN_READY && item.kind == RESP_LIST;
         if (item.kind == RESP_PUSH || listens) {
-            if (conn->callbacks.pushed(conn->callbacks.owner, &walk, item.count))
+            if (conn->callbacks.pushed == NULL ||
+                conn->callbacks.pushed(conn->callbacks.owner, &walk, item.count))
                 continue;
             conn_abort(conn, REPLY_TROUBLE, "it sent a malformed push message");
             return length;
@@ -495,7 +503,9 @@ void conn_done(struct redis_conn *conn)
         list_remove(&conn->credentials->users, &conn->user.node);
     poller_call_at(conn->poller, &conn->retry, POLLER_NEVER);
     stream_free(&conn->stream);
-    for (struct conn_call *call; (call = conn_take_call(conn)) != NULL;)
+    for (struct list_node *node; (node = list_pop(&conn->calls)) != NULL;) {
+        struct conn_call *call = LIST_ENTRY(node, struct conn_call, node);
         if (call->reply == ignore_reply)
             free(call);
+    }
 }

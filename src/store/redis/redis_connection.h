@@ -24,10 +24,12 @@ struct conn_error {
 
 extern const struct conn_error conn_no_memory;
 
-/* A command in flight, owned by its sender. `reply` gets an item, possibly an error, or `error`. */
+/* A command in flight, or several in a row, owned by their sender. `reply` gets an item for each,
+ * possibly an error; or once `error`, instead of all further items. */
 struct conn_call {
     struct list_node node;
-    bool subscribes; /* in RESP3 and on a pub/sub connection, its reply is pushed */
+    unsigned pending; /* replies that have not arrived yet */
+    bool subscribes;  /* in RESP3 and on a pub/sub connection, its reply is pushed */
     void (*reply)(struct conn_call *call, const struct resp_item *item, struct resp_walk *walk,
                   const struct conn_error *error);
 };
@@ -43,7 +45,7 @@ struct conn_callbacks {
     void (*ready)(void *owner);
     /* The connection is lost or could not be opened; the calls have been notified already. */
     void (*lost)(void *owner, const struct conn_error *error);
-    /* A push message; false if it is malformed. */
+    /* A push message; false if it is malformed. NULL: none is expected, and all are ignored. */
     bool (*pushed)(void *owner, struct resp_walk *walk, size_t count);
     /* Finds the address; ends with conn_open_at() or conn_abort(). NULL: use `host`. */
     void (*locate)(void *owner);
