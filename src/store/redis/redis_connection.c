@@ -139,6 +139,20 @@ void conn_arg(struct redis_conn *conn, const char *word)
     conn_arg_bytes(conn, word, strlen(word));
 }
 
+bool conn_send(struct redis_conn *conn, struct conn_call *call, const char *const *words)
+{
+    size_t count = 0;
+    while (words[count] != NULL)
+        count++;
+    if (call == NULL && !conn_begin_noreply(conn, count))
+        return false;
+    if (call != NULL)
+        conn_begin(conn, call, count);
+    for (size_t i = 0; i < count; i++)
+        conn_arg(conn, words[i]);
+    return true;
+}
+
 void conn_arg_raw(struct redis_conn *conn, const char *args)
 {
     stream_write(conn->stream, args, strlen(args));
@@ -308,24 +322,18 @@ static void conn_handshake(struct redis_conn *conn)
         conn->step = STEP_DONE;
     switch (conn->step) {
     case STEP_HELLO:
-        conn_begin(conn, &conn->handshake, auth ? 5 : 2);
-        conn_arg(conn, "HELLO");
-        conn_arg(conn, "3");
-        if (auth)
-            conn_arg(conn, "AUTH");
-        break;
+        (void)CONN_SEND(conn, &conn->handshake, "HELLO", "3", auth ? "AUTH" : NULL, user, password);
+        return;
     case STEP_AUTH:
-        conn_begin(conn, &conn->handshake, 3);
-        conn_arg(conn, "AUTH");
-        break;
+        (void)CONN_SEND(conn, &conn->handshake, "AUTH", user, password);
+        return;
     case STEP_SELECT:
         conn_begin(conn, &conn->handshake, 2);
         conn_arg(conn, "SELECT");
         conn_arg_int(conn, conn->url->db);
         return;
     case STEP_ROLE:
-        conn_begin(conn, &conn->handshake, 1);
-        conn_arg(conn, "ROLE");
+        (void)CONN_SEND(conn, &conn->handshake, "ROLE");
         return;
     default:
         if (is_unclustered(conn)) {
@@ -337,11 +345,6 @@ static void conn_handshake(struct redis_conn *conn)
         conn->state = CONN_READY;
         backoff_reset(&conn->backoff);
         conn->callbacks.ready(conn->callbacks.owner);
-        return;
-    }
-    if (auth) {
-        conn_arg(conn, user);
-        conn_arg(conn, password);
     }
 }
 
@@ -359,10 +362,7 @@ static void on_credentials_changed(struct credentials_user *as_user)
     } else if (conn->state == CONN_READY && !conn->reauth &&
                conn_credentials(conn, &user, &password)) {
         conn->reauth = true;
-        conn_begin(conn, &conn->handshake, 3);
-        conn_arg(conn, "AUTH");
-        conn_arg(conn, user);
-        conn_arg(conn, password);
+        (void)CONN_SEND(conn, &conn->handshake, "AUTH", user, password);
     }
 }
 

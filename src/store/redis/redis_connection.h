@@ -93,7 +93,11 @@ bool conn_confirm(struct redis_conn *conn);
 /* Translates an error reply of Redis into a result and a message. */
 struct conn_error conn_explain(struct redis_conn *conn, const struct resp_item *item);
 
-/* Begins a command of `args` arguments, added one by one. The reply comes later, never within. */
+/* Sends a command of words. The reply comes later, never within. Without a call the reply is
+ * ignored; false if out of memory for that. */
+#define CONN_SEND(conn, call, ...) conn_send(conn, call, (const char *const[]){__VA_ARGS__, NULL})
+bool conn_send(struct redis_conn *conn, struct conn_call *call, const char *const *words);
+/* Begins a command of `args` arguments, added one by one. */
 void conn_begin(struct redis_conn *conn, struct conn_call *call, size_t args);
 void conn_arg_bytes(struct redis_conn *conn, const char *bytes, size_t length);
 void conn_arg(struct redis_conn *conn, const char *word);

@@ -91,15 +91,10 @@ static const char *redis_probe_query(struct redis_probe *probe, const char *cons
                                      struct text *why)
 {
     struct redis_conn *conn = &probe->redis.main.conn;
-    size_t count = 0;
-    while (words[count] != NULL)
-        count++;
     probe->answered = false;
     conn_open(conn); /* after the loss that an earlier query reported */
     if (redis_probe_await(probe, /* request= */ false)) {
-        conn_begin(conn, &probe->call, count);
-        for (size_t i = 0; i < count; i++)
-            conn_arg(conn, words[i]);
+        (void)conn_send(conn, &probe->call, words);
         stream_flush(conn->stream);
         if (!redis_probe_await(probe, /* request= */ true)) /* a late reply is the next one's */
             conn_abort(conn, REPLY_TROUBLE, "it does not reply");

@@ -52,10 +52,8 @@ static void on_sentinel_reply(struct conn_call *call, const struct resp_item *it
 static void sentinel_query(void *owner)
 {
     struct redis *redis = owner;
-    conn_begin(&redis->sentinel, &redis->sentinel_call, 3);
-    conn_arg(&redis->sentinel, "SENTINEL");
-    conn_arg(&redis->sentinel, "get-master-addr-by-name");
-    conn_arg(&redis->sentinel, redis->url.sentinel);
+    (void)CONN_SEND(&redis->sentinel, &redis->sentinel_call, "SENTINEL", "get-master-addr-by-name",
+                    redis->url.sentinel);
 }
 
 static void on_sentinel_lost(void *owner, const struct conn_error *error)
