@@ -85,7 +85,8 @@ struct store_request {
     uint64_t session;
     bool bound;
     /* Swap: the store may remove the record this long after the write, by its own clock, unless
-     * the record waits for a watermark (expiry.h). 0: never. Watchers are not notified of the
+     * the record waits for a watermark (expiry.h). 0: not before everything in it has ended: lease
+     * and lock-delay of a sole grant; the queue has no end. Watchers are not notified of the
      * removal. */
     int64_t retention_ms;
     /* Sessions to notify after the write, if the driver can. The write grants or offers the key to

@@ -28,6 +28,23 @@ size_t redis_record_read(const char *message, size_t length, size_t from, struct
     return at;
 }
 
+/* As in the script, the digits may be too many: then the record is unreadable, and not foreign. */
+size_t redis_sole_read(const char *value, size_t length)
+{
+    static const char mark[] = "leasehold:";
+    size_t at = sizeof mark - 1;
+    if (length < at || memcmp(value, mark, at) != 0)
+        return 0;
+    for (unsigned i = 0; i < 2; i++) { /* revision and time */
+        size_t from = at;
+        while (at < length && value[at] >= '0' && value[at] <= '9')
+            at++;
+        if (at == from || at == length || value[at++] != ' ')
+            return 0;
+    }
+    return sizeof mark - 1;
+}
+
 bool redis_change_read(const char *message, size_t length, uint64_t *out_revision, size_t *out_name)
 {
     size_t name = take_number(message, length, /* from= */ 0, out_revision);

@@ -134,6 +134,15 @@ bool redis_key_of_record(const struct redis_templates *templates, const char *na
     return redis_key_of_plain(templates, name + before + 2, length - before - 2, out_key);
 }
 
+bool redis_key_of_name(const struct redis_templates *templates, const char *name, size_t length,
+                       char *out_key)
+{
+    bool is_record = length >= sizeof RECORD_PREFIX - 1 &&
+                     memcmp(name, RECORD_PREFIX, sizeof RECORD_PREFIX - 1) == 0;
+    return is_record ? redis_key_of_record(templates, name, length, out_key)
+                     : redis_key_of_plain(templates, name, length, out_key);
+}
+
 bool redis_names_of(const struct redis_templates *templates, const char *key,
                     struct redis_names *out)
 {
@@ -170,21 +179,37 @@ static void add_glob_escaped(struct text *out, const char *string, size_t length
     }
 }
 
-/* True if keys of more than one family can begin with the prefix. */
-static bool spans_families(const char *prefix)
+static void add_template_pattern(const struct redis_templates *templates, enum redis_family family,
+                                 const char *rest, struct text *out)
 {
-    return begins_with(ONCE_PREFIX, prefix) || begins_with(WATERMARK_PREFIX, prefix);
+    const char *template = templates->of[family], *hole = strstr(template, "%s");
+    add_glob_escaped(out, template, (size_t)(hole - template));
+    add_glob_escaped(out, rest, strlen(rest));
+    text_add(out, "*");
 }
 
-void redis_pattern_of(const struct redis_templates *templates, const char *prefix, struct text *out)
+bool redis_pattern_of(const struct redis_templates *templates, const char *prefix, unsigned number,
+                      struct text *out)
 {
     enum redis_family family = family_of(prefix);
-    text_add(out, RECORD_PREFIX "????}:");
-    if (!spans_families(prefix) || family != REDIS_LOCK) {
-        const char *template = templates->of[family], *hole = strstr(template, "%s");
-        const char *rest = prefix + strlen(prefixes[family]);
-        add_glob_escaped(out, template, (size_t)(hole - template));
-        add_glob_escaped(out, rest, strlen(rest));
+    bool once = begins_with(ONCE_PREFIX, prefix),
+         watermarks = begins_with(WATERMARK_PREFIX, prefix);
+    const char *rest = prefix + strlen(prefixes[family]);
+    if (number == 0) {
+        text_add(out, RECORD_PREFIX "????}:");
+        if (family == REDIS_LOCK && (once || watermarks)) /* keys of several families */
+            text_add(out, "*");
+        else
+            add_template_pattern(templates, family, rest, out);
+        return true;
     }
-    text_add(out, "*");
+    if (number == 1 && family != REDIS_WATERMARK) {
+        add_template_pattern(templates, family, rest, out);
+        return true;
+    }
+    if (number == 2 && family == REDIS_LOCK && once) {
+        add_template_pattern(templates, REDIS_ONCE, "", out);
+        return true;
+    }
+    return false;
 }

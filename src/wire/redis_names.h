@@ -47,9 +47,13 @@ bool redis_key_of_plain(const struct redis_templates *templates, const char *nam
                         char *out_key);
 bool redis_key_of_record(const struct redis_templates *templates, const char *name, size_t length,
                          char *out_key);
-/* A SCAN pattern that matches at least all records whose keys begin with the prefix. */
-void redis_pattern_of(const struct redis_templates *templates, const char *prefix,
+/* The SCAN patterns, numbered from 0, that together match at least all records and plain names of
+ * the keys that begin with the prefix. False after the last. */
+bool redis_pattern_of(const struct redis_templates *templates, const char *prefix, unsigned number,
                       struct text *out);
+/* The key with this name of either kind. */
+bool redis_key_of_name(const struct redis_templates *templates, const char *name, size_t length,
+                       char *out_key);
 
 unsigned redis_slot_of(const char *name, size_t length);
 /* Four letters that hash to that slot. */

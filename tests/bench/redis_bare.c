@@ -25,13 +25,12 @@ static const struct {
                     "if redis.call('GET',KEYS[1])==ARGV[1] then "
                     "return redis.call('DEL',KEYS[1]) end return 0"},
     [BARE_OURS] = {"local c=redis.call c('TIME')"
-                   "if c('GET',KEYS[2]) or c('GET',KEYS[1]) then return 0 end "
+                   "if c('GET',KEYS[1]) or c('GET',KEYS[2]) then return 0 end "
                    "c('INCR',KEYS[3]) c('PUBLISH','bare',KEYS[2])"
-                   "c('SET',KEYS[2],ARGV[2],'PX',86430000)"
-                   "c('SET',KEYS[1],ARGV[1],'PX',30000) return 1",
+                   "c('SET',KEYS[1],ARGV[1]..ARGV[2],'PX',30000) return 1",
                    "local c=redis.call c('TIME')"
-                   "if not c('GET',KEYS[2]) or c('GET',KEYS[1])~=ARGV[1] then return 0 end "
-                   "c('PUBLISH','bare',KEYS[2]) c('DEL',KEYS[2],KEYS[1]) return 1"},
+                   "if string.sub(c('GET',KEYS[1]),1,32)~=ARGV[1] then return 0 end "
+                   "c('PUBLISH','bare',KEYS[2]) c('DEL',KEYS[1]) return 1"},
 };
 
 /* Pipelined commands for all keys. */

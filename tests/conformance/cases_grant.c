@@ -208,16 +208,21 @@ static void a_grant_that_is_all_is_deleted_by_its_token(void)
     EXPECT(ask(0, deleting(key, if_grant(token)))->result == REPLY_CONFLICT);
 }
 
-/* With a waiter or a cooldown the delete would remove more than this grant. */
-static void a_grant_that_is_not_all_is_not_deleted(void)
+static void add_waiter(struct record *record)
 {
-    const char *key = key_named("k"), *other = key_named("other");
-    struct record *record = value_record(key, "holder");
     struct waiter *waiter = record_add_waiter(record);
     (void)strcpy(waiter->holder, "waiter");
     (void)strcpy(waiter->request, "waiting");
     waiter->session = client_session(1);
     waiter->ttl_ms = HOUR_MS;
+}
+
+/* With a waiter or a cooldown the delete would remove more than this grant. */
+static void a_grant_that_is_not_all_is_not_deleted(void)
+{
+    const char *key = key_named("k"), *other = key_named("other");
+    struct record *record = value_record(key, "holder");
+    add_waiter(record);
     const struct store_reply *reply = ask(0, swapping(key, if_absent, value_encode(record)));
     expect_refused(ask(1, deleting(key, if_grant(token_in(reply, key)))), reply, key);
     record = value_record(other, "holder");
@@ -242,6 +247,7 @@ static void a_token_beside_a_revision_must_stand_too(void)
     condition.revision--;
     struct record *record = value_record(key, "holder");
     record->grants[0].ttl_ms = suite_short_ms();
+    add_waiter(record); /* so that the record stays */
     reply = ask(1, swapping(key, condition, value_encode(record)));
     EXPECT(reply->result == REPLY_OK);
     condition = if_revision(reply->written.revision);
@@ -251,6 +257,24 @@ static void a_token_beside_a_revision_must_stand_too(void)
     expect_refused(ask(0, deleting(key, condition)), reply, key);
     condition.token = 0;
     EXPECT(ask(0, swapping(key, condition, more))->result == REPLY_OK);
+}
+
+/* The store may have removed the record of a sole grant that ended: still nothing is written. */
+static void an_ended_sole_grant_is_gone_for_its_token(void)
+{
+    const char *key = key_named("k");
+    const struct store_reply *reply = grant(0, key, suite_short_ms());
+    struct condition condition = if_revision(reply->written.revision);
+    struct value more = value_of(key, "more");
+    condition.token = token_in(reply, key);
+    suite_outlive(suite_short_ms());
+    EXPECT(ask(0, swapping(key, condition, more))->result == REPLY_CONFLICT);
+    EXPECT(ask(1, deleting(key, condition))->result == REPLY_CONFLICT);
+    reply = ask(1, reading(key));
+    EXPECT(reply->result == REPLY_OK && !has_value(reply, more));
+    condition.kind = reply->present ? IF_REVISION : IF_ABSENT;
+    condition.token = 0;
+    EXPECT(ask(1, swapping(key, condition, more))->result == REPLY_OK);
 }
 
 static const struct test_case test_cases[] = {
@@ -276,6 +300,8 @@ static const struct test_case test_cases[] = {
      a_grant_that_is_all_is_deleted_by_its_token, STORE_TESTS_GRANT | STORE_DELETES, false},
     {"release: a grant that is not all is not", a_grant_that_is_not_all_is_not_deleted,
      STORE_TESTS_GRANT, false},
+    {"swap: a sole grant that ended is gone for its token",
+     an_ended_sole_grant_is_gone_for_its_token, STORE_TESTS_GRANT, false},
     {"swap: a token beside a revision must stand too", a_token_beside_a_revision_must_stand_too,
      STORE_TESTS_GRANT, false},
 };

@@ -153,8 +153,11 @@ export LEASEHOLD_STORE=redis://127.0.0.1:${redis_port[master]}
 first=$("$program" acquire counted --ttl 60s)
 "$program" acquire counted --ttl 60s --wait 20s >"$work/second" &
 running=$!
-record=$(redis_cli master --scan --pattern 'leasehold:*:lock:counted')
-redis_until 'it waits' redis_says master places get "$record"
+# The key beside the plain name, which exists while there is more than a sole grant.
+record_of() { redis_cli master --scan --pattern "leasehold:*:lock:$1"; }
+has_record() { [[ -n $(record_of "$1") ]]; }
+redis_until 'it waits' has_record counted
+record=$(record_of counted)
 redis_cli master set "${record%:lock:counted}" 5 >/dev/null
 "$program" release counted --token "$first" >/dev/null
 wait "$running" || true
@@ -163,8 +166,8 @@ verdict 'tokens grow though the count was lost' test "$(cat "$work/second")" -gt
 "$program" release counted --token "$(cat "$work/second")" >/dev/null
 
 # A revision counter that another program wrote, beside a lock of that program.
-"$program" acquire kz --ttl 1m >/dev/null
-record=$(redis_cli master --scan --pattern 'leasehold:*:lock:kz')
+for i in 1 2; do "$program" acquire kz --shared --ttl 1m >/dev/null; done
+record=$(record_of kz)
 for count in 0 -5 35184372088832 9007199254740992; do
     redis_cli master del "$record" lock:kz >/dev/null
     redis_cli master set lock:kz x PX 600000 >/dev/null
@@ -175,22 +178,50 @@ for count in 0 -5 35184372088832 9007199254740992; do
 done
 redis_cli master del lock:kz "${record%:lock:kz}" >/dev/null
 
-# Records that were changed in Redis: they are listed with the reason, and hide no other.
 listing() { # listing PREFIX: what follows it and the state, of each
     "$program" --json list "$1" 2>&1 | jq -r '.key[-2:] + " " + (.state // .outcome)' | sort | xargs
 }
+
+# A sole grant as releases up to 0.2 wrote it, in two keys: it is held, renewed into one key, and
+# released.
 for how in '' '?scripts=no'; do
     export LEASEHOLD_STORE=redis://127.0.0.1:${redis_port[master]}$how
-    for key in a b c d e; do "$program" acquire "bad$how/$key" --ttl 60s >/dev/null; done
-    at=$(redis_cli master --scan --pattern "leasehold:*:lock:bad$how/b")
+    token=$("$program" acquire older --ttl 60s)
+    value=$(redis_cli master get lock:older) # leasehold:REVISION TIME RECORD
+    redis_cli master del lock:older >/dev/null
+    for i in 1 2; do "$program" acquire older --shared --ttl 60s >/dev/null; done
+    record=$(record_of older)
+    redis_cli master set "$record" "${value#leasehold:}" PX 60000 >/dev/null
+    redis_cli master set lock:older "${value%% *}:host" PX 60000 >/dev/null
+    verdict "a grant in two keys is held: $how" says 75 '^busy: older' "$program" acquire older -n
+    verdict "it is listed once: $how" test "$(listing older)" = 'er held'
+    "$program" renew older --token "$token" --ttl 60s --quiet
+    verdict "a renewal puts it into one: $how" eval '! has_record older'
+    verdict "and it is still held: $how" says 75 '^busy: older' "$program" acquire older -n
+    "$program" release older --token "$token" --quiet
+    verdict "a release leaves nothing: $how" redis_says master 0 exists lock:older "$record"
+done
+export LEASEHOLD_STORE=redis://127.0.0.1:${redis_port[master]}
+
+# Records that were changed in Redis: they are listed with the reason, and hide no other.
+for how in '' '?scripts=no'; do
+    export LEASEHOLD_STORE=redis://127.0.0.1:${redis_port[master]}$how
+    for key in a d b c e b c e; do "$program" acquire "bad$how/$key" --shared --ttl 60s; done \
+        >/dev/null
+    verdict 'a sole grant has one key' eval '! has_record "bad$how/a"'
+    at=$(record_of "bad$how/b")
     redis_cli master set "$at" 'no record' >/dev/null
-    other=$(redis_cli master --scan --pattern "leasehold:*:lock:bad$how/c")
+    other=$(record_of "bad$how/c")
     redis_cli master del "$other" >/dev/null
     redis_cli master hset "$other" field value >/dev/null
-    other=$(redis_cli master --scan --pattern "leasehold:*:lock:bad$how/e")
-    redis_cli master set "$other" '99999999999999999999999999999 1 {}' >/dev/null
+    redis_cli master set "$(record_of "bad$how/e")" '99999999999999999999999999999 1 {}' >/dev/null
+    redis_cli master set "lock:bad$how/f" 'leasehold:99999999999999999999999999999 1 {}' >/dev/null
+    redis_cli master set "lock:bad$how/g" 'leasehold:17 1 no record' >/dev/null
+    redis_cli master set "lock:bad$how/h" 'leasehold:of another program' >/dev/null
     verdict "records that were overwritten hide no other: $how" test "$(listing "bad$how/")" = \
-        "/a held /b unreadable /c unreadable /d held /e unreadable"
+        "/a held /b unreadable /c unreadable /d held /e unreadable /f unreadable /g unreadable"
+    verdict "the value of another program is its lock: $how" \
+        says 0 '^held: .*leasehold:of another program' "$program" status "bad$how/h"
     verdict 'list ends well' says 0 "^unreadable: bad.*/c: .*(WRONGTYPE|has no revision)" \
         "$program" list "bad$how/c"
     verdict 'status of it is trouble' says 69 '.' "$program" status "bad$how/b"

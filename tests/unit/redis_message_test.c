@@ -87,6 +87,29 @@ static void a_bad_value_after_a_name_is_ignored(void **state)
     }
 }
 
+/* Then another program wrote it. */
+static void a_value_that_is_no_sole_grant_is_foreign(void **state)
+{
+    (void)state;
+    static const char *const foreign[] = {"",
+                                          "x",
+                                          "leasehold",
+                                          "leasehold:",
+                                          "leasehold:17:host",
+                                          "17 5 {}",
+                                          " ",
+                                          "leasehold:17",
+                                          "leasehold:17 5",
+                                          "leasehold:17  {}",
+                                          "Leasehold:17 5 {}"};
+    static const char *const sole[] = {"leasehold:17 1700000000123 {}", "leasehold:0 0 x",
+                                       "leasehold:99999999999999999999 1 {}"};
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
+        assert_int_equal(redis_sole_read(foreign[i], strlen(foreign[i])), 0);
+    for (size_t i = 0; i < sizeof sole / sizeof sole[0]; i++)
+        assert_int_equal(redis_sole_read(sole[i], strlen(sole[i])), strlen("leasehold:"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -96,6 +119,7 @@ int main(void)
         cmocka_unit_test(a_name_may_bring_what_stands),
         cmocka_unit_test(a_revision_includes_its_epoch),
         cmocka_unit_test(a_bad_value_after_a_name_is_ignored),
+        cmocka_unit_test(a_value_that_is_no_sole_grant_is_foreign),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

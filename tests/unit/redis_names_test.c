@@ -60,6 +60,10 @@ static void keys_come_back_from_their_names(void **state)
         assert_string_equal(key, keys[i]);
         assert_true(redis_key_of_record(&templates, names.record, strlen(names.record), key));
         assert_string_equal(key, keys[i]);
+        assert_true(redis_key_of_name(&templates, names.record, strlen(names.record), key));
+        assert_string_equal(key, keys[i]);
+        assert_true(redis_key_of_name(&templates, names.plain, strlen(names.plain), key));
+        assert_string_equal(key, keys[i]);
         unsigned slot = redis_slot_of(names.plain, strlen(names.plain));
         assert_int_equal(redis_slot_of(names.record, strlen(names.record)), slot);
         assert_int_equal(redis_slot_of(names.counter, strlen(names.counter)), slot);
@@ -114,19 +118,22 @@ static void patterns_cover_what_begins_so(void **state)
 {
     (void)state;
     static const struct {
-        const char *prefix, *pattern;
-    } known[] = {{"", "leasehold:{????}:*"},
-                 {"o", "leasehold:{????}:*"},
-                 {"job/", "leasehold:{????}:lock:job/*"},
-                 {"a*[b]?\\", "leasehold:{????}:lock:a\\*\\[b\\]\\?\\\\*"},
-                 {"once:x", "leasehold:{????}:dedup:x*"},
-                 {"once:", "leasehold:{????}:dedup:*"}};
+        const char *prefix, *patterns; /* with a blank after each */
+    } known[] = {{"", "leasehold:{????}:* lock:* dedup:* "},
+                 {"o", "leasehold:{????}:* lock:o* dedup:* "},
+                 {"w", "leasehold:{????}:* lock:w* "},
+                 {"job/", "leasehold:{????}:lock:job/* lock:job/* "},
+                 {"*[b]?\\", "leasehold:{????}:lock:\\*\\[b\\]\\?\\\\* lock:\\*\\[b\\]\\?\\\\* "},
+                 {"once:x", "leasehold:{????}:dedup:x* dedup:x* "},
+                 {"once:", "leasehold:{????}:dedup:* dedup:* "},
+                 {"watermark:x", "leasehold:{????}:watermark:x* "}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        char bytes[REDIS_PATTERN_MAX + 1];
+        char bytes[3 * REDIS_PATTERN_MAX];
         struct text text;
         text_init(&text, bytes, sizeof bytes);
-        redis_pattern_of(&templates, known[i].prefix, &text);
-        assert_string_equal(bytes, known[i].pattern);
+        for (unsigned n = 0; redis_pattern_of(&templates, known[i].prefix, n, &text); n++)
+            text_add(&text, " ");
+        assert_string_equal(bytes, known[i].patterns);
     }
 }
 

@@ -35,15 +35,6 @@ static const char *record_reply(void)
     return words;
 }
 
-static const char *exec_reply(void)
-{
-    static char words[RECORD_MAX + 256];
-    (void)snprintf(words, sizeof words,
-                   "*4\r\n%s$3\r\nhim\r\n:500\r\n*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n",
-                   record_reply());
-    return words;
-}
-
 static const char *plausible(const char *command)
 {
     static const struct {
@@ -63,7 +54,7 @@ static const char *plausible(const char *command)
     if (begins(command, "GET"))
         return record_reply();
     if (begins(command, "EXEC"))
-        return exec_reply();
+        return "*0\r\n";
     return usual(command) != NULL ? usual(command) : "+OK\r\n";
 }
 
@@ -209,7 +200,7 @@ static void an_unasked_subscription_is_trouble(void **state)
     odd.reply = ">3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n";
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         for (size_t j = 0; j < sizeof verbs / sizeof verbs[0]; j++) {
-            bool used = verbs[j] != VERB_STORE_READ || strchr("TGI", commands[i][0]) == NULL;
+            bool used = verbs[j] != VERB_STORE_READ || commands[i][0] != 'I';
             odd.command = commands[i];
             heard.count = 0;
             open_store("?scripts=no");

@@ -30,6 +30,14 @@ static int64_t lifetime_of(const struct store_summary *summary, int64_t retentio
     return retention_ms > 0 ? retention_ms + 1 : -(DAY_MS + summary->spans_ms);
 }
 
+/* True if nothing of the record outlives the grant that this write makes or renews. */
+static bool is_sole_grant(const struct store_summary *summary, int64_t retention_ms)
+{
+    return summary->grants == 1 && summary->waiters == 0 && summary->spans_ms == 0 &&
+           summary->held_ms > 0 && summary->held_until_ms == 0 && !summary->permanent &&
+           retention_ms <= summary->held_ms;
+}
+
 static bool is_first_in_queue(const struct redis *redis, struct record *record)
 {
     const struct waiter *next = queue_next(record);
@@ -104,6 +112,7 @@ void draft_make(struct redis *redis, struct redis_op *op, struct draft *out)
         out->fresh_ms = summary.held_ms;
         out->until_ms = summary.held_until_ms;
         out->retention_ms = lifetime_of(&summary, request->retention_ms);
+        out->sole = is_sole_grant(&summary, request->retention_ms) && !out->knows_foreign;
     }
     out->by = summary.holder != NULL ? summary.holder : "";
 }
@@ -149,14 +158,15 @@ static int64_t with_one_more(int64_t ms)
 }
 
 /* Computes times that begin with this write here, so that the script need not. */
-static void send_draft(const struct draft *draft, struct redis_conn *conn)
+static void send_lifetime(const struct draft *draft, struct redis_conn *conn)
 {
-    int64_t held_ms = with_one_more(draft->fresh_ms), retention_ms = draft->retention_ms;
+    int64_t retention_ms = draft->retention_ms;
     if (draft->until_ms == 0 && retention_ms < 0)
-        retention_ms = held_ms - retention_ms;
-    conn_arg_bytes(conn, draft->bytes, draft->length);
-    conn_arg_int(conn, held_ms);
-    conn_arg_int(conn, retention_ms);
+        retention_ms = with_one_more(draft->fresh_ms) - retention_ms;
+    if (draft->sole)
+        conn_arg(conn, "");
+    else
+        conn_arg_int(conn, retention_ms);
     conn_arg(conn, draft->by);
 }
 
@@ -172,7 +182,7 @@ static void send_optional_number(struct redis_conn *conn, int64_t number)
 static void send_write(struct redis *redis, struct redis_op *op, struct redis_conn *conn,
                        const struct redis_names *names)
 {
-    enum { NAMES = 6, ENDS = 3, BY = 7, UNTIL = 8, FOREIGN = 10 };
+    enum { NAMES = 6, ENDS = 3, HELD = 5, BY = 7, UNTIL = 8, FOREIGN = 10 };
     const struct store_request *request = &op->base.request;
     const struct condition *condition = &request->condition;
     struct draft draft;
@@ -180,7 +190,8 @@ static void send_write(struct redis *redis, struct redis_op *op, struct redis_co
     /* The caller saw when the grant ends, so it exists at that revision: no token is needed. */
     uint64_t token = condition->ends_ms == 0 ? condition->token : 0;
     bool all = request->wake_count > 0 || token != 0 || draft.knows_foreign;
-    size_t last = all ? FOREIGN : draft.until_ms != 0 ? UNTIL : draft.length > 0 ? BY : ENDS;
+    size_t written = draft.length == 0 ? ENDS : draft.sole ? HELD : BY;
+    size_t last = all ? FOREIGN : draft.until_ms != 0 ? UNTIL : written;
     size_t named = request->wake_count - request->spare_count;
     conn_begin(conn, &op->call,
                NAMES + last + request->wake_count + (request->spare_count > 0 ? 1 : 0));
@@ -188,8 +199,12 @@ static void send_write(struct redis *redis, struct redis_op *op, struct redis_co
     send_condition(conn, request);
     conn_arg(conn, redis->changes.name);
     send_optional_number(conn, condition->ends_ms);
+    if (last >= HELD) {
+        conn_arg_bytes(conn, draft.bytes, draft.length);
+        conn_arg_int(conn, with_one_more(draft.fresh_ms));
+    }
     if (last >= BY)
-        send_draft(&draft, conn);
+        send_lifetime(&draft, conn);
     if (last >= UNTIL)
         send_optional_number(conn, with_one_more(draft.until_ms));
     if (last >= FOREIGN) {
@@ -211,8 +226,8 @@ bool command_send(struct redis *redis, struct redis_op *op, struct redis_conn *c
     if (!redis_names_of(&redis->url.templates, op->base.request.key, &names))
         return false;
     op->conn = conn;
-    if (op->asking && conn_begin_noreply(conn, 1))
-        conn_arg(conn, "ASKING");
+    if (op->asking)
+        (void)CONN_SEND(conn, NULL, "ASKING");
     if (op->base.request.verb == VERB_STORE_READ) {
         conn_begin(conn, &op->call, 7);
         send_keys(conn, &names);
@@ -243,7 +258,15 @@ static bool read_written(const struct resp_item *item, struct snapshot *out)
     return end > 0 && end == item->length;
 }
 
-/* translate.c checks revision and time, as for every store. */
+/* translate.c checks the bounds of revision and time, as for every store. */
+bool snapshot_set_record(struct snapshot *snapshot, const char *text, size_t length)
+{
+    size_t begin = redis_record_read(text, length, /* from= */ 0, &snapshot->written);
+    snapshot->bytes = text + begin;
+    snapshot->length = length - begin;
+    return begin > 0 && snapshot->written.revision > 0;
+}
+
 bool snapshot_parse(const struct resp_item *item, struct resp_walk *walk, struct snapshot *out)
 {
     enum { STATE_ITEMS = 6 };
@@ -256,13 +279,10 @@ bool snapshot_parse(const struct resp_item *item, struct resp_walk *walk, struct
         !next_number(walk, &out->now_ms) || !resp_next(walk, &kept) || kept.kind != RESP_TEXT ||
         !resp_next(walk, &value) || !next_number(walk, &out->pttl_ms) || !next_number(walk, &count))
         return false;
-    size_t begin = redis_record_read(kept.text, kept.length, /* from= */ 0, &out->written);
-    out->unreadable = kept.length > 0 && (begin == 0 || out->written.revision == 0);
+    out->unreadable = kept.length > 0 && !snapshot_set_record(out, kept.text, kept.length);
     if (out->unreadable)
         return false;
     out->holds = holds != 0;
-    out->bytes = kept.text + begin;
-    out->length = kept.length - begin;
     out->foreign = value.kind == RESP_TEXT;
     out->value = value.text;
     out->value_length = value.length;

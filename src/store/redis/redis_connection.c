@@ -94,7 +94,9 @@ void conn_begin(struct redis_conn *conn, struct conn_call *call, size_t args)
 {
     char head[RESP_HEAD_MAX];
     stream_write(conn->stream, head, resp_head('*', args, head));
-    list_append(&conn->calls, &call->node);
+    if (call->pending++ == 0)
+        list_append(&conn->calls, &call->node);
+    ASSERT(conn->calls.last == &call->node); /* replies come in the order of the commands */
 }
 
 /* Short arguments, which are most, are written in one piece. */
@@ -137,6 +139,20 @@ void conn_arg(struct redis_conn *conn, const char *word)
     conn_arg_bytes(conn, word, strlen(word));
 }
 
+bool conn_send(struct redis_conn *conn, struct conn_call *call, const char *const *words)
+{
+    size_t count = 0;
+    while (words[count] != NULL)
+        count++;
+    if (call == NULL && !conn_begin_noreply(conn, count))
+        return false;
+    if (call != NULL)
+        conn_begin(conn, call, count);
+    for (size_t i = 0; i < count; i++)
+        conn_arg(conn, words[i]);
+    return true;
+}
+
 void conn_arg_raw(struct redis_conn *conn, const char *args)
 {
     stream_write(conn->stream, args, strlen(args));
@@ -151,9 +167,13 @@ void conn_arg_int(struct redis_conn *conn, int64_t number)
     conn_arg_bytes(conn, digits, text.length);
 }
 
+/* The call that the next reply belongs to. */
 static struct conn_call *conn_take_call(struct redis_conn *conn)
 {
-    return LIST_ENTRY(list_pop(&conn->calls), struct conn_call, node);
+    struct conn_call *call = LIST_ENTRY(conn->calls.first, struct conn_call, node);
+    if (call != NULL && --call->pending == 0)
+        list_remove(&conn->calls, &call->node);
+    return call;
 }
 
 bool conn_confirm(struct redis_conn *conn)
@@ -162,7 +182,7 @@ bool conn_confirm(struct redis_conn *conn)
     struct conn_call *call = LIST_ENTRY(conn->calls.first, struct conn_call, node);
     if (call == NULL || !call->subscribes)
         return false;
-    list_remove(&conn->calls, &call->node);
+    (void)conn_take_call(conn);
     call->reply(call, &pushed, NULL, NULL);
     return true;
 }
@@ -174,6 +194,7 @@ static void conn_report_loss(struct redis_conn *conn, const struct conn_error *e
     struct list calls = list_take_all(&conn->calls); /* a callback may begin calls on the next */
     for (struct list_node *node; (node = list_pop(&calls)) != NULL;) {
         struct conn_call *call = LIST_ENTRY(node, struct conn_call, node);
+        call->pending = 0;
         call->reply(call, NULL, NULL, error);
     }
     conn->callbacks.lost(conn->callbacks.owner, error);
@@ -233,7 +254,8 @@ static size_t on_stream_bytes(void *owner, const char *bytes, size_t length)
         (void)resp_next(&walk, &item);
         bool listens = conn->listens && conn->state == CONN_READY && item.kind == RESP_LIST;
         if (item.kind == RESP_PUSH || listens) {
-            if (conn->callbacks.pushed(conn->callbacks.owner, &walk, item.count))
+            if (conn->callbacks.pushed == NULL ||
+                conn->callbacks.pushed(conn->callbacks.owner, &walk, item.count))
                 continue;
             conn_abort(conn, REPLY_TROUBLE, "it sent a malformed push message");
             return length;
@@ -300,24 +322,18 @@ static void conn_handshake(struct redis_conn *conn)
         conn->step = STEP_DONE;
     switch (conn->step) {
     case STEP_HELLO:
-        conn_begin(conn, &conn->handshake, auth ? 5 : 2);
-        conn_arg(conn, "HELLO");
-        conn_arg(conn, "3");
-        if (auth)
-            conn_arg(conn, "AUTH");
-        break;
+        (void)CONN_SEND(conn, &conn->handshake, "HELLO", "3", auth ? "AUTH" : NULL, user, password);
+        return;
     case STEP_AUTH:
-        conn_begin(conn, &conn->handshake, 3);
-        conn_arg(conn, "AUTH");
-        break;
+        (void)CONN_SEND(conn, &conn->handshake, "AUTH", user, password);
+        return;
     case STEP_SELECT:
         conn_begin(conn, &conn->handshake, 2);
         conn_arg(conn, "SELECT");
         conn_arg_int(conn, conn->url->db);
         return;
     case STEP_ROLE:
-        conn_begin(conn, &conn->handshake, 1);
-        conn_arg(conn, "ROLE");
+        (void)CONN_SEND(conn, &conn->handshake, "ROLE");
         return;
     default:
         if (is_unclustered(conn)) {
@@ -329,11 +345,6 @@ static void conn_handshake(struct redis_conn *conn)
         conn->state = CONN_READY;
         backoff_reset(&conn->backoff);
         conn->callbacks.ready(conn->callbacks.owner);
-        return;
-    }
-    if (auth) {
-        conn_arg(conn, user);
-        conn_arg(conn, password);
     }
 }
 
@@ -351,10 +362,7 @@ static void on_credentials_changed(struct credentials_user *as_user)
     } else if (conn->state == CONN_READY && !conn->reauth &&
                conn_credentials(conn, &user, &password)) {
         conn->reauth = true;
-        conn_begin(conn, &conn->handshake, 3);
-        conn_arg(conn, "AUTH");
-        conn_arg(conn, user);
-        conn_arg(conn, password);
+        (void)CONN_SEND(conn, &conn->handshake, "AUTH", user, password);
     }
 }
 
@@ -495,7 +503,9 @@ void conn_done(struct redis_conn *conn)
         list_remove(&conn->credentials->users, &conn->user.node);
     poller_call_at(conn->poller, &conn->retry, POLLER_NEVER);
     stream_free(&conn->stream);
-    for (struct conn_call *call; (call = conn_take_call(conn)) != NULL;)
+    for (struct list_node *node; (node = list_pop(&conn->calls)) != NULL;) {
+        struct conn_call *call = LIST_ENTRY(node, struct conn_call, node);
         if (call->reply == ignore_reply)
             free(call);
+    }
 }

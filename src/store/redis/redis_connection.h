@@ -24,10 +24,12 @@ struct conn_error {
 
 extern const struct conn_error conn_no_memory;
 
-/* A command in flight, owned by its sender. `reply` gets an item, possibly an error, or `error`. */
+/* A command in flight, or several in a row, owned by their sender. `reply` gets an item for each,
+ * possibly an error; or once `error`, instead of all further items. */
 struct conn_call {
     struct list_node node;
-    bool subscribes; /* in RESP3 and on a pub/sub connection, its reply is pushed */
+    unsigned pending; /* replies that have not arrived yet */
+    bool subscribes;  /* in RESP3 and on a pub/sub connection, its reply is pushed */
     void (*reply)(struct conn_call *call, const struct resp_item *item, struct resp_walk *walk,
                   const struct conn_error *error);
 };
@@ -43,7 +45,7 @@ struct conn_callbacks {
     void (*ready)(void *owner);
     /* The connection is lost or could not be opened; the calls have been notified already. */
     void (*lost)(void *owner, const struct conn_error *error);
-    /* A push message; false if it is malformed. */
+    /* A push message; false if it is malformed. NULL: none is expected, and all are ignored. */
     bool (*pushed)(void *owner, struct resp_walk *walk, size_t count);
     /* Finds the address; ends with conn_open_at() or conn_abort(). NULL: use `host`. */
     void (*locate)(void *owner);
@@ -91,7 +93,11 @@ bool conn_confirm(struct redis_conn *conn);
 /* Translates an error reply of Redis into a result and a message. */
 struct conn_error conn_explain(struct redis_conn *conn, const struct resp_item *item);
 
-/* Begins a command of `args` arguments, added one by one. The reply comes later, never within. */
+/* Sends a command of words. The reply comes later, never within. Without a call the reply is
+ * ignored; false if out of memory for that. */
+#define CONN_SEND(conn, call, ...) conn_send(conn, call, (const char *const[]){__VA_ARGS__, NULL})
+bool conn_send(struct redis_conn *conn, struct conn_call *call, const char *const *words);
+/* Begins a command of `args` arguments, added one by one. */
 void conn_begin(struct redis_conn *conn, struct conn_call *call, size_t args);
 void conn_arg_bytes(struct redis_conn *conn, const char *bytes, size_t length);
 void conn_arg(struct redis_conn *conn, const char *word);

@@ -5,10 +5,11 @@
  */
 #include "store/redis/redis_internal.h"
 
+#include "process/host.h"
 #include "store/admin.h"
-#include "store/redis/redis_probe.h"
 #include "wire/duration.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,115 @@
 
 #define SMALLEST_USER "docs/redis-store.md has the smallest user"
 
-enum { PROBE_TIMEOUT_MS = 3000, TEXT_SIZE = 256, OLDEST = 7, CLOCKS_APART_MS = 2000, VALUE = 64 };
+enum {
+    PROBE_TIMEOUT_MS = 3000,
+    REPLY_MAX = 32 * 1024,
+    TEXT_SIZE = 256,
+    OLDEST = 7,
+    CLOCKS_APART_MS = 2000,
+    VALUE = 64,
+};
+
+/* ---- the connection ---- */
+
+/* Queries the server through the driver's own connection, which finds it in a cluster and behind
+ * Sentinels, too. */
+struct redis_probe {
+    struct redis redis;
+    struct conn_call call;
+    int64_t timeout_ms;
+    bool answered, refused;
+    struct text text; /* of the reply */
+    char reply[REPLY_MAX];
+};
+
+static void redis_probe_set_reply(struct redis_probe *probe, const char *bytes, size_t length)
+{
+    text_init(&probe->text, probe->reply, sizeof probe->reply);
+    text_add_bytes(&probe->text, bytes, length);
+}
+
+static void on_redis_probe_reply(struct conn_call *call, const struct resp_item *item,
+                                 struct resp_walk *walk, const struct conn_error *error)
+{
+    struct redis_probe *probe =
+        (struct redis_probe *)(void *)((char *)call - offsetof(struct redis_probe, call));
+    struct resp_item inner;
+    probe->answered = true;
+    probe->refused = error != NULL || item->kind == RESP_ERROR;
+    if (error != NULL) {
+        redis_probe_set_reply(probe, error->why, strlen(error->why));
+        return;
+    }
+    redis_probe_set_reply(probe, item->text,
+                          item->kind == RESP_TEXT || probe->refused ? item->length : 0);
+    while (resp_next(walk, &inner)) {
+        if (inner.kind != RESP_TEXT)
+            continue;
+        text_add_bytes(&probe->text, inner.text, inner.length);
+        text_add(&probe->text, "\n");
+    }
+}
+
+/* Steps until the reply has arrived, or without a request until the connection is open; false if it
+ * is lost, or the timeout ends. */
+static bool redis_probe_await(struct redis_probe *probe, bool request)
+{
+    const struct redis_conn *conn = &probe->redis.main.conn;
+    int64_t end_ms = host_boot_ms() + probe->timeout_ms;
+    struct pollfd news = {.fd = redis_driver.fd(&probe->redis), .events = POLLIN};
+    for (;;) {
+        redis_driver.step(&probe->redis);
+        int64_t left_ms = end_ms - host_boot_ms();
+        if (request ? probe->answered : conn->state == CONN_READY)
+            return true;
+        if (conn->state == CONN_IDLE || left_ms <= 0)
+            return false;
+        (void)poll(&news, 1, (int)left_ms);
+    }
+}
+
+/* Sends a command; NULL ends its words. Returns the reply, the elements of a list in lines; NULL,
+ * with `why`, if the server refuses, is gone or does not reply. */
+static const char *redis_probe_query(struct redis_probe *probe, const char *const *words,
+                                     struct text *why)
+{
+    struct redis_conn *conn = &probe->redis.main.conn;
+    probe->answered = false;
+    conn_open(conn); /* after the loss that an earlier query reported */
+    if (redis_probe_await(probe, /* request= */ false)) {
+        (void)conn_send(conn, &probe->call, words);
+        stream_flush(conn->stream);
+        if (!redis_probe_await(probe, /* request= */ true)) /* a late reply is the next one's */
+            conn_abort(conn, REPLY_TROUBLE, "it does not reply");
+    }
+    if (probe->answered && !probe->refused)
+        return probe->reply;
+    text_add(why, probe->answered            ? probe->reply
+                  : conn->state == CONN_IDLE ? conn->why
+                                             : "it does not reply");
+    return NULL;
+}
+
+/* The value of a "name:value" line, as in INFO; false if it is missing. */
+static bool redis_probe_value(const char *reply, const char *name, char *out, size_t size)
+{
+    size_t length = strlen(name);
+    for (const char *line = reply; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n' ? 1 : 0;
+        if (strncmp(line, name, length) != 0 || line[length] != ':')
+            continue;
+        const char *value = line + length + 1;
+        size_t count = strcspn(value, "\r\n");
+        count = count < size ? count : size - 1;
+        memcpy(out, value, count);
+        out[count] = '\0';
+        return true;
+    }
+    return false;
+}
+
+/* ---- the checks ---- */
 
 static void redis_check_version(const struct diagnosis *diagnosis, const char *info)
 {
@@ -49,6 +158,7 @@ static void redis_check_memory(const struct diagnosis *diagnosis, const char *in
 static void redis_check_persistence(const struct diagnosis *diagnosis, struct redis_probe *probe,
                                     const char *info)
 {
+    static const char *const ask[] = {"CONFIG", "GET", "appendfsync", NULL};
     char on[VALUE] = "", sync[VALUE] = "", message[TEXT_SIZE];
     struct text why;
     (void)redis_probe_value(info, "aof_enabled", on, sizeof on);
@@ -60,7 +170,7 @@ static void redis_check_persistence(const struct diagnosis *diagnosis, struct re
         return;
     }
     text_init(&why, message, sizeof message);
-    const char *reply = redis_probe_query(probe, "CONFIG", "GET", "appendfsync", &why);
+    const char *reply = redis_probe_query(probe, ask, &why);
     const char *value = reply != NULL ? strchr(reply, '\n') : NULL;
     if (value != NULL)
         (void)snprintf(sync, sizeof sync, "%.*s", (int)strcspn(value + 1, "\n"), value + 1);
@@ -104,7 +214,7 @@ static void redis_check_time(const struct diagnosis *diagnosis, struct redis_pro
     struct text why;
     struct timespec now = {0};
     text_init(&why, message, sizeof message);
-    const char *reply = redis_probe_query(probe, "TIME", NULL, NULL, &why);
+    const char *reply = redis_probe_query(probe, (const char *[]){"TIME", NULL}, &why);
     if (reply == NULL) {
         diagnosis_report(diagnosis, FINDING_PROBLEM, "rights", SMALLEST_USER, "%s", message);
         return;
@@ -126,28 +236,22 @@ static void redis_check_time(const struct diagnosis *diagnosis, struct redis_pro
                          apart);
 }
 
-void redis_diagnose(const char *url, const struct diagnosis *diagnosis)
+static void redis_diagnose_server(const char *url, const struct diagnosis *diagnosis,
+                                  struct redis_probe *probe)
 {
     char message[TEXT_SIZE];
     struct text why;
-    text_init(&why, message, sizeof message);
-    if (strstr(url, "sentinel=") != NULL) {
-        diagnosis->check_read(diagnosis, url, SMALLEST_USER);
-        diagnosis_report(diagnosis, FINDING_WARNING, "replicas",
-                         "let doctor look at the servers themselves, one after the other",
-                         "behind Sentinel a failover can lose locks that were just granted");
-        return;
-    }
-    struct redis_probe *probe =
-        redis_probe_new(url, diagnosis_timeout_ms(diagnosis, PROBE_TIMEOUT_MS), &why);
-    if (probe == NULL) {
-        diagnosis_report(diagnosis, FINDING_PROBLEM, "server", NULL, "%s", message);
+    struct redis_conn *conn = &probe->redis.main.conn;
+    conn_open(conn);
+    if (!redis_probe_await(probe, /* request= */ false)) {
+        diagnosis_report(diagnosis, FINDING_PROBLEM, "server", NULL, "%s",
+                         conn->state == CONN_IDLE ? conn->why : "it does not reply");
         return;
     }
     diagnosis->check_read(diagnosis, url, SMALLEST_USER);
     redis_check_time(diagnosis, probe);
-    text_clear(&why);
-    const char *info = redis_probe_query(probe, "INFO", NULL, NULL, &why);
+    text_init(&why, message, sizeof message);
+    const char *info = redis_probe_query(probe, (const char *[]){"INFO", NULL}, &why);
     char *kept = info != NULL ? strdup(info) : NULL; /* the next query overwrites it */
     if (kept != NULL) {
         redis_check_version(diagnosis, kept);
@@ -160,5 +264,28 @@ void redis_diagnose(const char *url, const struct diagnosis *diagnosis)
                          "the server's settings cannot be asked: %s", message);
     }
     free(kept);
-    redis_probe_free(&probe);
+}
+
+void redis_diagnose(const char *url, const struct diagnosis *diagnosis)
+{
+    char message[TEXT_SIZE];
+    struct text why;
+    text_init(&why, message, sizeof message);
+    struct redis_probe *probe = calloc(1, sizeof *probe);
+    struct store_callbacks callbacks = {.timeout_ms =
+                                            diagnosis_timeout_ms(diagnosis, PROBE_TIMEOUT_MS)};
+    bool opened = probe != NULL && redis_driver.open(&probe->redis, url, &callbacks, &why);
+    if (opened) {
+        probe->timeout_ms = callbacks.timeout_ms;
+        probe->call.reply = on_redis_probe_reply;
+        redis_diagnose_server(url, diagnosis, probe);
+        redis_driver.close(&probe->redis);
+    } else {
+        const char *usage = strstr(message, "usage: "); /* for open(): here it is a finding */
+        diagnosis_report(diagnosis, FINDING_PROBLEM, "server", NULL, "%s",
+                         probe == NULL   ? "out of memory"
+                         : usage != NULL ? usage + strlen("usage: ")
+                                         : message);
+    }
+    free(probe);
 }

@@ -189,6 +189,7 @@ void sentinel_locate(void *owner);
 struct draft {
     const char *bytes; /* without a length: deletes the record */
     size_t length;
+    bool sole;          /* one grant and nothing else: the plain name has the record */
     bool knows_foreign; /* the core has seen the foreign lock */
     int64_t fresh_ms, until_ms;
     int64_t retention_ms; /* 0: no TTL; negative: this much longer than the plain name */
@@ -199,6 +200,8 @@ void draft_make(struct redis *redis, struct redis_op *op, struct draft *out);
 void wake_channel_name(const struct redis *redis, uint64_t session, char *out);
 /* Sends the command of a swap, delete or query. False if the key has no valid name. */
 bool command_send(struct redis *redis, struct redis_op *op, struct redis_conn *conn);
+/* Sets record and stamp from "<revision> <time> <bytes>"; false if it is something else. */
+bool snapshot_set_record(struct snapshot *snapshot, const char *text, size_t length);
 /* False if the reply is malformed. */
 bool snapshot_parse(const struct resp_item *item, struct resp_walk *walk, struct snapshot *out);
 /* True if this can be the script's reply to the request. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists: SCAN finds the names of records, page by page, and each is queried like any other. SCAN
- * may return a name twice, and guarantees nothing for keys that come or go meanwhile; a record that
- * exists throughout is reported exactly once. A SCAN that never ends must end as REPLY_TROUBLE.
+ * Lists: SCAN finds the names of records, page by page, then the plain names, which contain sole
+ * grants; each key is queried like any other. SCAN may return a name twice, and guarantees nothing
+ * for names that come or go meanwhile; a key is reported at most once, and surely if one of its
+ * names exists throughout. A SCAN that never ends must end as REPLY_TROUBLE.
  */
 #include "store/redis/redis_internal.h"
 
@@ -27,7 +28,8 @@ struct listing {
     size_t delivered_bytes; /* … and its approximate memory */
     int page;
     int64_t found_ms;  /* when the last new key was found */
-    struct node *node; /* the node that is being scanned */
+    unsigned pattern;  /* the number of the pattern … */
+    struct node *node; /* … and the node that are being scanned */
     size_t queries;
     bool scanning, ended;
     bool waits; /* until the cluster map is loaded */
@@ -72,16 +74,29 @@ static struct node *next_master(struct node *node)
     return node;
 }
 
+/* Turns to the next pattern, or else to the next node; false if all were scanned. */
+static bool listing_turn(struct listing *listing)
+{
+    char bytes[REDIS_PATTERN_MAX + 1];
+    struct text text;
+    text_init(&text, bytes, sizeof bytes);
+    if (redis_pattern_of(&listing->redis->url.templates, listing->prefix, ++listing->pattern,
+                         &text))
+        return true;
+    listing->pattern = 0;
+    listing->node = next_master(listing->node->next);
+    return listing->node != NULL;
+}
+
 static void listing_continue(struct listing *listing)
 {
     if (listing->queries > 0 || listing->scanning)
         return;
-    if (strcmp(listing->cursor, "0") == 0 && !listing->ended)
-        listing->node = next_master(listing->node->next);
-    if (listing->ended || listing->node == NULL)
-        listing_end(listing, NULL);
-    else
+    bool more = !listing->ended && (strcmp(listing->cursor, "0") != 0 || listing_turn(listing));
+    if (more)
         listing_scan(listing);
+    else
+        listing_end(listing, NULL);
 }
 
 static void on_list_query(void *caller, const char *key, const struct snapshot *snapshot,
@@ -94,11 +109,13 @@ static void on_list_query(void *caller, const char *key, const struct snapshot *
         listing_end(listing, error);
         return;
     }
-    redis_query_reply(listing->redis, key, snapshot, error, &reply);
-    reply.more = true;
-    reply.key = key;
-    if ((reply.present || error != NULL) && !listing->ended)
+    /* A foreign lock alone is no record of ours. */
+    if (!listing->ended && (error != NULL || snapshot->length > 0)) {
+        redis_query_reply(listing->redis, key, snapshot, error, &reply);
+        reply.more = true;
+        reply.key = key;
         pending_reply(&listing->op->base, &reply);
+    }
     listing_continue(listing);
 }
 
@@ -133,7 +150,7 @@ static bool listing_query_page(struct listing *listing, struct resp_walk *walk, 
     for (size_t i = 0; i < count && resp_next(walk, &name); i++) {
         bool fits =
             name.kind == RESP_TEXT &&
-            redis_key_of_record(&listing->redis->url.templates, name.text, name.length, key) &&
+            redis_key_of_name(&listing->redis->url.templates, name.text, name.length, key) &&
             strncmp(key, listing->prefix, strlen(listing->prefix)) == 0;
         if (!fits || !listing_add_key(listing, key))
             continue;
@@ -195,7 +212,7 @@ void list_send(struct redis_op *op, struct redis_conn *conn)
     char bytes[REDIS_PATTERN_MAX + 1];
     struct text pattern;
     text_init(&pattern, bytes, sizeof bytes);
-    redis_pattern_of(&op->redis->url.templates, listing->prefix, &pattern);
+    (void)redis_pattern_of(&op->redis->url.templates, listing->prefix, listing->pattern, &pattern);
     op->conn = conn;
     conn_begin(conn, &op->call, 6);
     conn_arg(conn, "SCAN");

@@ -260,9 +260,7 @@ void nodes_map(struct redis *redis)
         return;
     redis->mapping = true;
     redis->map_call.reply = on_map_reply;
-    conn_begin(conn, &redis->map_call, 2);
-    conn_arg(conn, "CLUSTER");
-    conn_arg(conn, "SLOTS");
+    (void)CONN_SEND(conn, &redis->map_call, "CLUSTER", "SLOTS");
 }
 
 void nodes_init(struct redis *redis, uint64_t seed)

@@ -49,17 +49,11 @@ static void on_sentinel_reply(struct conn_call *call, const struct resp_item *it
         conn_open_at(&redis->main.conn, host.text, host.length, (uint16_t)number);
 }
 
-static void sentinel_query(struct redis *redis)
+static void sentinel_query(void *owner)
 {
-    conn_begin(&redis->sentinel, &redis->sentinel_call, 3);
-    conn_arg(&redis->sentinel, "SENTINEL");
-    conn_arg(&redis->sentinel, "get-master-addr-by-name");
-    conn_arg(&redis->sentinel, redis->url.sentinel);
-}
-
-static void on_sentinel_ready(void *owner)
-{
-    sentinel_query(owner);
+    struct redis *redis = owner;
+    (void)CONN_SEND(&redis->sentinel, &redis->sentinel_call, "SENTINEL", "get-master-addr-by-name",
+                    redis->url.sentinel);
 }
 
 static void on_sentinel_lost(void *owner, const struct conn_error *error)
@@ -67,12 +61,6 @@ static void on_sentinel_lost(void *owner, const struct conn_error *error)
     struct redis *redis = owner;
     redis->sentinel_refusals += error->refused ? 1 : 0;
     sentinel_try_next(redis, error->why);
-}
-
-static bool on_sentinel_pushed(void *owner, struct resp_walk *walk, size_t count)
-{
-    (void)owner, (void)walk, (void)count;
-    return true;
 }
 
 void sentinel_locate(void *owner)
@@ -89,10 +77,8 @@ void sentinel_locate(void *owner)
 
 void sentinel_init(struct redis *redis, uint64_t seed)
 {
-    struct conn_callbacks callbacks = {.ready = on_sentinel_ready,
-                                       .lost = on_sentinel_lost,
-                                       .pushed = on_sentinel_pushed,
-                                       .owner = redis};
+    struct conn_callbacks callbacks = {
+        .ready = sentinel_query, .lost = on_sentinel_lost, .owner = redis};
     conn_init(&redis->sentinel, redis->poller, &redis->url, NULL, &callbacks, ~seed);
     redis->sentinel.timeout_ms = redis->timeout_ms;
     redis->sentinel_call.reply = on_sentinel_reply;
