@@ -209,11 +209,13 @@ static void stop(struct world *world, struct actor *actor)
 }
 
 /* The counter of the restored backup is some writes behind: in the new epoch their revisions come
- * again, and writes that were prepared before must not fit them. */
+ * again, and writes that were prepared before must not fit them. A judge of sessions keeps its
+ * times by revision: there none comes again. */
 static void raise_epoch(struct world *world)
 {
     uint64_t made = memory_raise_revision(world->store, /* at_least= */ 0);
-    memory_raise_epoch(world->store, below(world, (made < 12 ? made : 12) + 1));
+    uint64_t lost = below(world, (made < 12 ? made : 12) + 1);
+    memory_raise_epoch(world->store, world->rules.facts.judge == JUDGE_SESSION ? 0 : lost);
     world->counts->raises++;
 }
 
