@@ -33,14 +33,19 @@ file_restore() {
     cp "$work/backup.log" "$work/locks.log"
 }
 redis_folder=$work/redis/one
-redis_backup() {
+redis_stop() { # the server is a child of an earlier case, so its end cannot be waited for
+    local pid=${redis_pid[one]}
     redis_kill one TERM
+    gone "$pid"
+}
+redis_backup() {
+    redis_stop
     rm -rf "$work/backup"
     cp -r "$redis_folder" "$work/backup"
     redis_start one
 }
 redis_restore() {
-    redis_kill one TERM
+    redis_stop
     rm -rf "$redis_folder"
     cp -r "$work/backup" "$redis_folder"
     redis_start one
