@@ -262,6 +262,13 @@ static void send_optimistic(struct lease *l, const struct event *event, struct r
                  out);
 }
 
+/* Break, clear and set must apply to the record that stood when the call began. If their write has
+ * no reply, later writes are excluded by `up_to`, which an older copy would set too low. */
+static bool starts_with_read(enum verb verb)
+{
+    return verb == VERB_BREAK || verb == VERB_CLEAR || verb == VERB_SET;
+}
+
 static void lease_on_start(struct lease *l, const struct event *event, struct record *record,
                            struct lease_output *out)
 {
@@ -271,7 +278,7 @@ static void lease_on_start(struct lease *l, const struct event *event, struct re
         lease_move(l, LEASE_OPERATION);
         if (options->request.verb == VERB_MARK && !MUTANT(SEEN_THEN_MARK))
             send_optimistic(l, event, record, out);
-        else if (event->known)
+        else if (event->known && !starts_with_read(options->request.verb))
             lease_decide(l, record, &event->at, /* fresh= */ false, out);
         else
             lease_reread(l, out);

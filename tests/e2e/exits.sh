@@ -464,6 +464,8 @@ for found in objects:
         assert "secret" not in json.dumps(found), found
         if wanted in ("busy", "cooling"):
             assert found["key"] and found["retry_after_ms"] > 0 and found["holder"], found
+    elif command == "epoch":
+        assert list(found) == ["outcome", "epoch", "revision", "kept", "store"], found
     elif command not in ("name", "version", "check", "doctor", "collect"):
         keys = [name for name in found if name not in ("outcome", "effect")]
         assert keys[: len(promised)] == promised, found
