@@ -41,7 +41,8 @@ struct curl_calls {
 #undef CURL_CALL
 };
 
-/* One table for all threads, valid until the process ends; NULL if no libcurl can be loaded. */
-const struct curl_calls *curl_load(void);
+/* One table for all threads, valid until the process ends; NULL with the error text if libcurl
+ * cannot be loaded. */
+const struct curl_calls *curl_load(const char **out_error);
 
 #endif

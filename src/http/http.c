@@ -332,9 +332,7 @@ static void request_on_timeout(void *owner)
     char message[64];
     (void)snprintf(message, sizeof message, "no answer within %lld ms",
                    (long long)request->timeout_ms);
-    request_fail(request, request->http->curl != NULL
-                              ? message
-                              : "cannot load libcurl.so.4; install libcurl4");
+    request_fail(request, request->http->curl != NULL ? message : request->http->curl_error);
 }
 
 /* ---- start and cancel ---- */
@@ -382,7 +380,7 @@ struct http *http_new(struct poller *poller)
         return NULL;
     http->magic = HTTP_MAGIC;
     http->poller = poller;
-    http->curl = curl_load();
+    http->curl = curl_load(&http->curl_error);
     http->timer.due = http_on_timer;
     http->timer.owner = http;
     if (http->curl == NULL)

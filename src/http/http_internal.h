@@ -10,7 +10,8 @@
 struct http {
     uint32_t magic;
     struct poller *poller;
-    const struct curl_calls *curl; /* NULL: it cannot be loaded */
+    const struct curl_calls *curl; /* NULL: it cannot be loaded, … */
+    const char *curl_error;        /* … for this reason */
     CURLM *multi;
     struct poller_timer timer;
     struct list sockets, requests;

@@ -12,6 +12,7 @@
 #include "store/condition.h"
 #include "store/expiry.h"
 #include "store/watchers.h"
+#include "wire/store_url.h"
 #include "wire/url_redact.h"
 
 #include <stdlib.h>
@@ -352,30 +353,22 @@ static void memory_submit(void *state, const struct store_request *submitted, st
     UNREACHABLE("every verb is listed");
 }
 
-/* Returns 0 if the option is invalid. */
-static size_t id_most_of(const char *url)
-{
-    static const char option[] = "?ids=";
-    const char *at = strchr(url, '?');
-    char *end = NULL;
-    if (at == NULL)
-        return IDS_MAX;
-    if (strncmp(at, option, sizeof option - 1) != 0)
-        return 0;
-    unsigned long long most = strtoull(at + sizeof option - 1, &end, 10);
-    return *end == '\0' ? most : 0;
-}
+static const struct url_option options[] = {
+    URL_OPTION(struct memory, id_most, "ids", .kind = URL_NUMBER, .least = 1, .most = SIZE_MAX,
+               .rule = "ids is the maximum number of ids, as in memory:?ids=1000"),
+};
+static const struct url_form form = {.options = options, .option_count = 1};
 
 static bool memory_open(void *state, const char *url, const struct store_callbacks *callbacks,
                         struct text *why)
 {
     struct memory *memory = state;
+    struct url_parts parts;
     memset(memory, 0, offsetof(struct memory, scratch));
-    memory->id_most = id_most_of(url);
-    if (memory->id_most == 0) {
-        text_add(why, "invalid option; set the maximum number of ids, as in memory:?ids=1000");
+    memory->id_most = IDS_MAX;
+    url_split(url, /* users= */ false, &parts);
+    if (!url_read_options(parts.query, &form, &parts.given, memory, why))
         return false;
-    }
     memory->buckets = calloc(BUCKETS_FIRST, sizeof(struct memory_entry *));
     if (memory->buckets == NULL) {
         text_add(why, "out of memory");

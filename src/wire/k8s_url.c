@@ -3,14 +3,13 @@
 #include "wire/k8s_url.h"
 
 #include "base/sha256.h"
-#include "wire/duration.h"
+#include "wire/store_url.h"
 
 #include <string.h>
 
 enum { HASH_SHORT = 16, HASH_LONG = 40, SKEW_USUAL_MS = 5000 };
 enum { COLLECT_USUAL = 30, COLLECT_MAX = 60000 };
 
-#define SCHEME      "k8s://"
 #define HASH_PREFIX "wfe-"
 #define HASH_MARK   "lh-"
 
@@ -30,124 +29,52 @@ static bool is_part(const char *bytes, size_t length, bool begins, bool ends)
            (!ends || length == 0 || bytes[length - 1] != '-');
 }
 
-static bool k8s_url_refuse(struct text *why, const char *text)
+static bool is_prefix(const char *text)
 {
-    text_add(why, text);
-    return false;
+    return is_part(text, strlen(text), /* begins= */ true, /* ends= */ false);
 }
 
-static bool copy_bounded(char *to, size_t size, const char *value, size_t length)
-{
-    if (length >= size)
-        return false;
-    memcpy(to, value, length);
-    to[length] = '\0';
-    return true;
-}
+enum { OPTION_PREFIX, OPTION_SKEW };
 
-static bool value_is(const char *value, size_t length, const char *word)
-{
-    return strlen(word) == length && memcmp(value, word, length) == 0;
-}
+#define K8S_OPTION(field, ...) URL_OPTION(struct k8s_url, field, __VA_ARGS__)
 
-static bool read_names(struct k8s_url *out, const char *value, size_t length)
-{
-    static const char *const text[] = {
-        [K8S_NAMES_AUTO] = "auto", [K8S_NAMES_HASH] = "hash", [K8S_NAMES_PLAIN] = "plain"};
-    for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) {
-        if (value_is(value, length, text[i])) {
-            out->names = (enum k8s_names)i;
-            return true;
-        }
-    }
-    return false;
-}
+/* The words of `names` are in the order of enum k8s_names. */
+static const struct url_option options[] = {
+    [OPTION_PREFIX] =
+        K8S_OPTION(prefix, "prefix", .is_valid = is_prefix,
+                   .rule = "a prefix has at most 40 lower-case letters, digits and hyphens"),
+    [OPTION_SKEW] = K8S_OPTION(skew_ms, "skew", .kind = URL_DURATION, .most = K8S_SKEW_MAX_MS,
+                               .rule = "skew is a duration of at most 1h"),
+    K8S_OPTION(names, "names", .kind = URL_CHOICE, .words = "auto|hash|plain",
+               .rule = "names is auto, hash or plain"),
+    K8S_OPTION(events, "events", .kind = URL_CHOICE, .words = "off|on",
+               .rule = "events is on or off"),
+    K8S_OPTION(collect, "collect", .kind = URL_NUMBER, .least = 1, .most = COLLECT_MAX,
+               .words = "off", .rule = "collect is off or a number a minute, at most 60000"),
+    K8S_OPTION(context, "context", .rule = "the context's name is too long"),
+};
 
-static bool read_skew(struct k8s_url *out, const char *value, size_t length)
-{
-    out->skew_given = true;
-    return duration_read(value, length, &out->skew_ms) == DURATION_OK &&
-           out->skew_ms <= K8S_SKEW_MAX_MS;
-}
-
-static bool read_switch(bool *out, const char *value, size_t length)
-{
-    *out = value_is(value, length, "on");
-    return *out || value_is(value, length, "off");
-}
-
-static bool read_collect(struct k8s_url *out, const char *value, size_t length)
-{
-    uint32_t number = 0;
-    if (value_is(value, length, "off")) {
-        out->collect = 0;
-        return true;
-    }
-    for (size_t i = 0; i < length; i++) {
-        if (value[i] < '0' || value[i] > '9' || number > COLLECT_MAX)
-            return false;
-        number = number * 10 + (uint32_t)(value[i] - '0');
-    }
-    out->collect = number;
-    return number > 0 && number <= COLLECT_MAX;
-}
-
-static bool read_option(struct k8s_url *out, const char *option, size_t length, bool *prefixed,
-                        struct text *why)
-{
-    size_t name = 0;
-    while (name < length && option[name] != '=')
-        name++;
-    if (name == length)
-        return k8s_url_refuse(why, "options are written as ?name=value");
-    const char *value = option + name + 1;
-    size_t size = length - name - 1;
-    if (value_is(option, name, "names"))
-        return read_names(out, value, size) || k8s_url_refuse(why, "names is auto, hash or plain");
-    if (value_is(option, name, "skew"))
-        return read_skew(out, value, size) ||
-               k8s_url_refuse(why, "skew is a duration of at most 1h");
-    if (value_is(option, name, "events"))
-        return read_switch(&out->events, value, size) || k8s_url_refuse(why, "events is on or off");
-    if (value_is(option, name, "collect"))
-        return read_collect(out, value, size) ||
-               k8s_url_refuse(why, "collect is off or a number a minute, at most 60000");
-    if (value_is(option, name, "context"))
-        return copy_bounded(out->context, sizeof out->context, value, size) ||
-               k8s_url_refuse(why, "the context's name is too long");
-    if (!value_is(option, name, "prefix"))
-        return k8s_url_refuse(why,
-                              "the options are prefix, names, skew, events, collect and context");
-    *prefixed = true;
-    return (is_part(value, size, /* begins= */ true, /* ends= */ false) &&
-            copy_bounded(out->prefix, sizeof out->prefix, value, size)) ||
-           k8s_url_refuse(why, "a prefix has at most 40 lower-case letters, digits and hyphens");
-}
+static const struct url_form form = {
+    .schemes = "k8s",
+    .rule = "the URL must begin with k8s://, as in k8s://default",
+    .options = options,
+    .option_count = sizeof options / sizeof options[0],
+};
 
 bool k8s_url_parse(const char *url, struct k8s_url *out, struct text *why)
 {
     struct k8s_url parsed = {.skew_ms = SKEW_USUAL_MS, .collect = COLLECT_USUAL};
-    bool prefixed = false;
-    if (strncmp(url, SCHEME, sizeof SCHEME - 1) != 0)
-        return k8s_url_refuse(why, "the URL must begin with k8s://, as in k8s://default");
-    const char *at = url + sizeof SCHEME - 1;
-    size_t length = strcspn(at, "/?");
-    if (!is_part(at, length, /* begins= */ true, /* ends= */ true) ||
-        !copy_bounded(parsed.namespace, sizeof parsed.namespace, at, length))
-        return k8s_url_refuse(why,
-                              "a namespace has at most 63 lower-case letters, digits and hyphens");
-    at += length;
-    at += *at == '/' ? 1 : 0;
-    if (*at != '?' && *at != '\0')
-        return k8s_url_refuse(
-            why, "only options may follow the namespace, as in k8s://default?prefix=a-");
-    while (*at != '\0') {
-        length = strcspn(++at, "&");
-        if (!read_option(&parsed, at, length, &prefixed, why))
-            return false;
-        at += length;
-    }
-    if (parsed.names == K8S_NAMES_HASH && !prefixed)
+    struct url_parts parts;
+    if (!url_read(url, &form, &parts, &parsed, why))
+        return false;
+    if (!is_part(parts.hosts.at, parts.hosts.length, /* begins= */ true, /* ends= */ true) ||
+        !url_decode(parts.hosts, parsed.namespace, sizeof parsed.namespace))
+        return url_refuse(why, "a namespace has at most 63 lower-case letters, digits and hyphens");
+    if (parts.path.length > 0)
+        return url_refuse(why,
+                          "only options may follow the namespace, as in k8s://default?prefix=a-");
+    parsed.skew_given = (parts.given & 1U << OPTION_SKEW) != 0;
+    if (parsed.names == K8S_NAMES_HASH && (parts.given & 1U << OPTION_PREFIX) == 0)
         text_copy(parsed.prefix, sizeof parsed.prefix, HASH_PREFIX);
     *out = parsed;
     return true;

@@ -26,16 +26,12 @@ void redis_templates_init(struct redis_templates *templates)
         {[REDIS_ONCE] = "dedup:%s", [REDIS_WATERMARK] = "watermark:%s", [REDIS_LOCK] = "lock:%s"}};
 }
 
-bool redis_template_set(struct redis_templates *templates, enum redis_family family,
-                        const char *string)
+bool redis_template_is_valid(const char *template)
 {
-    const char *hole = strstr(string, "%s");
-    size_t length = strlen(string);
-    if (hole == NULL || strchr(hole + 1, '%') != NULL || length > REDIS_TEMPLATE_MAX ||
-        !text_is_clean(string, length))
-        return false;
-    text_copy(templates->of[family], sizeof templates->of[family], string);
-    return true;
+    const char *hole = strstr(template, "%s");
+    size_t length = strlen(template);
+    return hole != NULL && strchr(hole + 1, '%') == NULL && length <= REDIS_TEMPLATE_MAX &&
+           text_is_clean(template, length);
 }
 
 /* ---- slots and tags ---- */

@@ -28,8 +28,7 @@ struct redis_templates {
 
 void redis_templates_init(struct redis_templates *templates);
 /* False if it has not exactly one %s, is too long, or is not clean. */
-bool redis_template_set(struct redis_templates *templates, enum redis_family family,
-                        const char *string);
+bool redis_template_is_valid(const char *template);
 
 struct redis_names {
     enum redis_family family;

@@ -7,10 +7,9 @@
 #define LEASEHOLD_WIRE_REDIS_URL_H
 
 #include "wire/redis_names.h"
+#include "wire/store_url.h"
 
 enum {
-    REDIS_HOSTS_MAX = 8,
-    REDIS_HOST_MAX = 255,
     REDIS_USER_MAX = 255,
     REDIS_PASSWORD_MAX = 4096,
     REDIS_PATH_MAX = 1023,
@@ -18,27 +17,22 @@ enum {
     REDIS_SENTINEL_PORT = 26379,
 };
 
-struct redis_host {
-    char name[REDIS_HOST_MAX + 1];
-    uint16_t port;
-};
-
 struct redis_url {
     bool tls;
     size_t host_count; /* several: Sentinels or nodes of a cluster */
-    struct redis_host hosts[REDIS_HOSTS_MAX];
+    struct url_host hosts[URL_HOSTS_MAX];
     char user[REDIS_USER_MAX + 1];
     char password[REDIS_PASSWORD_MAX + 1];
     unsigned db;
     struct redis_templates templates;       /* ?key= ?dedup= ?watermark= */
     char password_file[REDIS_PATH_MAX + 1]; /* ?password-file= */
     char ca[REDIS_PATH_MAX + 1], cert[REDIS_PATH_MAX + 1], tls_key[REDIS_PATH_MAX + 1];
-    char tls_name[REDIS_HOST_MAX + 1]; /* ?name=: required in the certificate */
-    char auth[16];                     /* ?auth=entra, or entra-cli */
-    char client_id[64];                /* ?client-id=: the identity, with ?auth= */
-    char sentinel[REDIS_HOST_MAX + 1]; /* ?sentinel=: the master's name; the hosts are Sentinels */
-    bool no_scripts;                   /* ?scripts=no */
-    unsigned protocol;                 /* ?protocol=: 2 or 3; 0: negotiated with the server */
+    char tls_name[URL_HOST_MAX + 1]; /* ?name=: required in the certificate */
+    char auth[16];                   /* ?auth=entra, or entra-cli */
+    char client_id[64];              /* ?client-id=: the identity, with ?auth= */
+    char sentinel[URL_HOST_MAX + 1]; /* ?sentinel=: the master's name; the hosts are Sentinels */
+    bool no_scripts;                 /* ?scripts=no */
+    unsigned protocol;               /* ?protocol=: 2 or 3; 0: negotiated with the server */
 };
 
 /* False with a reason in `why`, which never contains a secret. */

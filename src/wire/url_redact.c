@@ -5,6 +5,8 @@
  */
 #include "wire/url_redact.h"
 
+#include "wire/store_url.h"
+
 #include <string.h>
 
 enum { SCHEME_MOST = 16, NAME_MOST = 32, PORT_DIGITS = 5 };
@@ -15,94 +17,62 @@ static const char stars[] = "***";
 #define LETTERS LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS  "0123456789"
 
+/* The bytes between two parts. */
+#define SEPARATORS ":/@,?&="
+
 /* Receives the parts of a URL in order. */
 struct redactor {
     void (*emit)(struct redactor *redactor, const char *part, size_t length, bool secret);
+    const char *at;   /* the end of what was emitted */
     struct text *out; /* of url_redact() */
     char *url;        /* of url_redact_in_place() */
 };
 
-static void url_emit(struct redactor *redactor, const char *part, size_t length)
-{
-    if (length > 0)
-        redactor->emit(redactor, part, length, /* secret= */ false);
-}
-
-static void url_mask(struct redactor *redactor, const char *part, size_t length)
-{
-    if (length > 0)
-        redactor->emit(redactor, part, length, /* secret= */ true);
-}
-
-static void url_emit_if(struct redactor *redactor, bool harmless, const char *part, size_t length)
-{
-    if (harmless)
-        url_emit(redactor, part, length);
-    else
-        url_mask(redactor, part, length);
-}
-
 /* True if every byte is one of `bytes`. */
-static bool is_made_of(const char *part, size_t length, const char *bytes)
+static bool is_made_of(struct url_part part, const char *bytes)
 {
-    for (size_t i = 0; i < length; i++)
-        if (part[i] == '\0' || strchr(bytes, part[i]) == NULL)
+    for (size_t i = 0; part.at != NULL && i < part.length; i++)
+        if (part.at[i] == '\0' || strchr(bytes, part.at[i]) == NULL)
             return false;
     return true;
 }
 
-static bool is_listed(const char *part, size_t length, const char *const *text, size_t count)
+/* Emits the part, and what precedes it: separators only, so that no byte is shown unchecked. */
+static void url_emit(struct redactor *redactor, struct url_part part, bool harmless)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strlen(text[i]) == length && memcmp(text[i], part, length) == 0)
-            return true;
-    return false;
+    if (part.at == NULL)
+        return;
+    struct url_part gap = {.at = redactor->at, .length = (size_t)(part.at - redactor->at)};
+    if (gap.length > 0)
+        redactor->emit(redactor, gap.at, gap.length, !is_made_of(gap, SEPARATORS));
+    if (part.length > 0)
+        redactor->emit(redactor, part.at, part.length, !harmless);
+    redactor->at = part.at + part.length;
+}
+
+static bool is_listed(const char *words, struct url_part part)
+{
+    uint64_t index;
+    return url_find_word(words, part, &index);
 }
 
 /* ---- the query ---- */
 
 /* The parameters whose values are not secret. */
-static const char *const public_parameters[] = {
-    "auth",     "connect_timeout", "db",        "host",
-    "key",      "listen",          "names",     "port",
-    "prefix",   "sslmode",         "user",      "application_name",
-    "dbname",   "dedup",           "watermark", "ca",
-    "cert",     "tls-key",         "name",      "password-file",
-    "sentinel", "scripts",         "protocol",  "skew",
-    "context",  "events",          "collect",   "client-id",
-};
+static const char public_parameters[] =
+    "auth|connect_timeout|db|host|key|listen|names|port|prefix|sslmode|user|application_name|"
+    "dbname|dedup|watermark|ca|cert|tls-key|name|password-file|sentinel|scripts|protocol|skew|"
+    "context|events|collect|client-id";
 
-static bool is_public(const char *name, size_t length)
+static void redact_query(struct redactor *redactor, struct url_part query)
 {
-    return is_listed(name, length, public_parameters,
-                     sizeof public_parameters / sizeof public_parameters[0]);
-}
-
-static void redact_pair(struct redactor *redactor, const char *pair, size_t length)
-{
-    const char *sign = memchr(pair, '=', length);
-    size_t name = sign != NULL ? (size_t)(sign - pair) : length;
-    if (sign == NULL) { /* not a parameter */
-        url_mask(redactor, pair, length);
-        return;
-    }
-    url_emit_if(redactor, name <= NAME_MOST && is_made_of(pair, name, LOWER "_-"), pair, name);
-    url_emit(redactor, sign, 1);
-    const char *value = sign + 1;
-    size_t rest = length - name - 1;
-    bool harmless =
-        is_public(pair, name) && is_made_of(value, rest, LETTERS DIGITS "._~%:/+-,[]{}");
-    url_emit_if(redactor, harmless, value, rest);
-}
-
-static void redact_query(struct redactor *redactor, const char *at)
-{
-    while (*at != '\0') {
-        size_t pair = strcspn(at, "&");
-        redact_pair(redactor, at, pair);
-        at += pair;
-        if (*at == '&')
-            url_emit(redactor, at++, 1);
+    struct url_part name, value;
+    while (url_next_option(&query, &name, &value)) {
+        bool named = value.at != NULL && name.length <= NAME_MOST && is_made_of(name, LOWER "_-");
+        url_emit(redactor, name, named);
+        url_emit(redactor, value,
+                 is_listed(public_parameters, name) &&
+                     is_made_of(value, LETTERS DIGITS "._~%:/+-,[]{}"));
     }
 }
 
@@ -110,76 +80,46 @@ static void redact_query(struct redactor *redactor, const char *at)
 
 size_t url_scheme(const char *url)
 {
-    static const char *const others[] = {"k8s"};
-    size_t length = strcspn(url, ":");
-    bool harmless = length <= SCHEME_MOST &&
-                    (is_made_of(url, length, LETTERS "+") || is_listed(url, length, others, 1));
-    return url[length] == ':' && harmless ? length : 0;
+    struct url_part scheme = {.at = url, .length = strcspn(url, ":")};
+    bool harmless = scheme.length <= SCHEME_MOST &&
+                    (is_made_of(scheme, LETTERS "+") || is_listed("k8s", scheme));
+    return url[scheme.length] == ':' && harmless ? scheme.length : 0;
 }
 
-static bool has(const char *part, size_t length, const char *text)
+static bool has(struct url_part part, const char *text)
 {
-    return memmem(part, length, text, strlen(text)) != NULL;
+    return part.length > 0 && memmem(part.at, part.length, text, strlen(text)) != NULL;
 }
 
 /* A user without a password is shown only if the URL names another source of the password: many
  * people write their password in its place. */
-static void redact_user(struct redactor *redactor, const char *at, size_t length, const char *query)
+static void redact_user(struct redactor *redactor, const struct url_parts *parts)
 {
-    const char *colon = memchr(at, ':', length);
-    size_t user = colon != NULL ? (size_t)(colon - at) : length;
-    bool elsewhere = has(query, strlen(query), "password-file=") ||
-                     has(query, strlen(query), "auth=") || has(query, strlen(query), "cert=");
-    url_emit_if(redactor,
-                (colon != NULL || elsewhere) && is_made_of(at, user, LETTERS DIGITS "._-"), at,
-                user);
-    if (colon != NULL) {
-        url_emit(redactor, colon, 1);
-        url_mask(redactor, colon + 1, length - user - 1);
-    }
+    bool elsewhere = has(parts->query, "password-file=") || has(parts->query, "auth=") ||
+                     has(parts->query, "cert=");
+    url_emit(redactor, parts->user,
+             (parts->password.at != NULL || elsewhere) &&
+                 is_made_of(parts->user, LETTERS DIGITS "._-"));
+    url_emit(redactor, parts->password, /* harmless= */ false);
 }
 
-/* host, host:port, [::1] or [::1]:port */
-static void redact_host(struct redactor *redactor, const char *at, size_t length)
+static void redact_hosts(struct redactor *redactor, struct url_part hosts)
 {
-    const char *close = at[0] == '[' ? memchr(at, ']', length) : NULL;
-    const char *from = close != NULL ? close : at;
-    const char *colon = memchr(from, ':', length - (size_t)(from - at));
-    size_t name = colon != NULL ? (size_t)(colon - at) : length;
-    size_t port = length - name - (colon != NULL ? 1 : 0);
-    url_emit_if(redactor,
-                is_made_of(at, name, close != NULL ? LETTERS DIGITS ".:%[]" : LETTERS DIGITS "._-"),
-                at, name);
-    if (colon == NULL)
-        return;
-    url_emit(redactor, colon, 1);
-    url_emit_if(redactor, port <= PORT_DIGITS && is_made_of(colon + 1, port, DIGITS), colon + 1,
-                port);
-}
-
-static void redact_hosts(struct redactor *redactor, const char *at, size_t length)
-{
-    for (const char *end = at + length; at < end;) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        size_t host = (size_t)((comma != NULL ? comma : end) - at);
-        redact_host(redactor, at, host);
-        at += host;
-        if (comma != NULL)
-            url_emit(redactor, at++, 1);
+    struct url_part name, port;
+    while (url_next_host(&hosts, &name, &port)) {
+        bool bracket = name.length > 0 && name.at[0] == '[' && memchr(name.at, ']', name.length);
+        url_emit(redactor, name,
+                 is_made_of(name, bracket ? LETTERS DIGITS ".:%[]" : LETTERS DIGITS "._-"));
+        url_emit(redactor, port, port.length <= PORT_DIGITS && is_made_of(port, DIGITS));
     }
 }
 
 /* A database number or, in some schemes, a name. */
-static void redact_path(struct redactor *redactor, const char *url, const char *at, size_t length)
+static void redact_path(struct redactor *redactor, const char *url, struct url_part path)
 {
-    static const char *const named[] = {"postgres", "postgresql", "github"};
-    bool names = is_listed(url, url_scheme(url), named, sizeof named / sizeof named[0]);
-    if (length > 0)
-        url_emit(redactor, at, 1);
-    url_emit_if(redactor,
-                length < 2 ||
-                    is_made_of(at + 1, length - 1, names ? LETTERS DIGITS "._/-" : DIGITS),
-                at + 1, length > 0 ? length - 1 : 0);
+    struct url_part scheme = {.at = url, .length = url_scheme(url)};
+    bool names = is_listed("postgres|postgresql|github", scheme);
+    url_emit(redactor, path, is_made_of(path, names ? LETTERS DIGITS "._/-" : DIGITS));
 }
 
 static bool is_file(const char *url)
@@ -188,49 +128,31 @@ static bool is_file(const char *url)
 }
 
 /* A path is shown unless it contains another URL. */
-static void redact_file(struct redactor *redactor, const char *url)
+static bool is_path(const char *path)
 {
-    size_t scheme = url[0] == 'f' ? 5 : 0;
-    const char *path = url + scheme, *colon = strchr(path, ':');
-    url_emit(redactor, url, scheme);
-    url_emit_if(redactor, colon == NULL || strchr(colon, '@') == NULL, path, strlen(path));
+    const char *colon = strchr(path, ':');
+    return colon == NULL || strchr(colon, '@') == NULL;
 }
 
 static void redact_parts(struct redactor *redactor, const char *url)
 {
+    bool file = is_file(url);
     size_t scheme = url_scheme(url);
-    const char *at = url + scheme + 1, *last = strrchr(url, '@');
-    if (is_file(url)) {
-        redact_file(redactor, url);
+    const char *at = url + scheme + (scheme > 0 ? 1 : 0);
+    struct url_parts parts;
+    redactor->at = url;
+    url_emit(redactor, (struct url_part){.at = url, .length = (size_t)(at - url)},
+             /* harmless= */ true);
+    url_split(at + strspn(at, "/"), /* users= */ true, &parts);
+    if (file || scheme == 0 || parts.ambiguous) {
+        url_emit(redactor, (struct url_part){.at = at, .length = strlen(at)}, file && is_path(at));
         return;
     }
-    /* The last @ may be in the password or in a parameter. */
-    const char *mark = strchr(url, '?'), *sign = mark != NULL ? strchr(mark, '=') : NULL;
-    bool unclear = last != NULL && sign != NULL && sign < last;
-    if (scheme == 0 || unclear) {
-        size_t shown = scheme > 0 ? scheme + 1 : 0;
-        url_emit(redactor, url, shown);
-        url_mask(redactor, url + shown, strlen(url + shown));
-        return;
-    }
-    url_emit(redactor, url, scheme + 1);
-    size_t slashes = strspn(at, "/");
-    url_emit(redactor, at, slashes);
-    at += slashes;
-    if (last != NULL && last >= at) {
-        const char *query = last + strcspn(last, "?");
-        redact_user(redactor, at, (size_t)(last - at), query);
-        url_emit(redactor, last, 1);
-        at = last + 1;
-    }
-    size_t hosts = strcspn(at, "/?"), path = strcspn(at + hosts, "?");
-    redact_hosts(redactor, at, hosts);
-    redact_path(redactor, url, at + hosts, path);
-    at += hosts + path;
-    if (*at == '?') {
-        url_emit(redactor, at, 1);
-        redact_query(redactor, at + 1);
-    }
+    redact_user(redactor, &parts);
+    redact_hosts(redactor, parts.hosts);
+    redact_path(redactor, url, parts.path);
+    redact_query(redactor, parts.query);
+    url_emit(redactor, (struct url_part){.at = url + strlen(url)}, /* harmless= */ true);
 }
 
 /* ---- output ---- */

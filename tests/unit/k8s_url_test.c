@@ -49,6 +49,8 @@ static void a_url_says_where(void **state)
     assert_true(parse("k8s://a?events=on", &url) && url.events);
     assert_true(parse("k8s://a?events=off", &url) && !url.events);
     assert_int_equal(url.collect, 30);
+    assert_true(parse("k8s://a?context=admin@east", &url)); /* as kubeadm names it */
+    assert_string_equal(url.context, "admin@east");
     assert_true(parse("k8s://a?collect=off", &url) && url.collect == 0);
     assert_true(parse("k8s://a?collect=60000", &url) && url.collect == 60000);
 }
@@ -58,6 +60,7 @@ static void a_bad_url_is_refused(void **state)
     static const char *const urls[] = {
         "k8s:",
         "k8s:default",
+        "redis://default",
         "k8s://A",
         "k8s://a_b",
         "k8s://-a",
@@ -83,6 +86,8 @@ static void a_bad_url_is_refused(void **state)
         assert_false(parse(urls[i], &url));
         assert_int_equal(url.skew_ms, 7); /* untouched */
     }
+    assert_false(parse("k8s://a?contxt=b", &url));
+    assert_non_null(strstr(words, "the closest is \"context\""));
 }
 
 static void valid_names_stay_readable(void **state)

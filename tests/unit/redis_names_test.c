@@ -19,6 +19,12 @@ static int set_up(void **state)
     return 0;
 }
 
+static void use_template(const char *template)
+{
+    assert_true(redis_template_is_valid(template));
+    text_copy(templates.of[REDIS_LOCK], sizeof templates.of[REDIS_LOCK], template);
+}
+
 /* From Redis's own documentation and tests. */
 static void slots_are_those_of_redis(void **state)
 {
@@ -79,7 +85,7 @@ static void others_find_the_plain_name(void **state)
     assert_string_equal(names.plain, "lock:job");
     assert_true(redis_names_of(&templates, "once:id", &names));
     assert_string_equal(names.plain, "dedup:id");
-    assert_true(redis_template_set(&templates, REDIS_LOCK, "app:%s:lock"));
+    use_template("app:%s:lock");
     assert_true(redis_names_of(&templates, "job", &names));
     assert_string_equal(names.plain, "app:job:lock");
 }
@@ -88,7 +94,7 @@ static void no_two_keys_share_a_name(void **state)
 {
     (void)state;
     struct redis_names names;
-    assert_true(redis_template_set(&templates, REDIS_LOCK, "%s"));
+    use_template("%s");
     assert_true(redis_names_of(&templates, "once:x", &names));
     assert_false(redis_names_of(&templates, "dedup:x", &names)); /* that is once:x */
     assert_true(redis_names_of(&templates, "lock:x", &names));
@@ -99,7 +105,7 @@ static void templates_have_one_hole(void **state)
     (void)state;
     static const char *const bad[] = {"", "lock", "%s%s", "%d%s%", "a%s%", "\n%s"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_false(redis_template_set(&templates, REDIS_LOCK, bad[i]));
+        assert_false(redis_template_is_valid(bad[i]));
 }
 
 static void a_name_that_is_not_ours_has_no_key(void **state)

@@ -60,6 +60,13 @@ static void passwords_need_no_user_and_no_escapes(void **state)
     assert_string_equal(url.hosts[0].name, "h");
 }
 
+static void an_option_overrides_the_path(void **state)
+{
+    (void)state;
+    assert_true(reads("redis://h/1?db=0"));
+    assert_int_equal(url.db, 0);
+}
+
 static void addresses_may_have_colons(void **state)
 {
     (void)state;
@@ -113,6 +120,7 @@ int main(void)
         cmocka_unit_test(the_shortest_is_the_usual_one),
         cmocka_unit_test(every_part_is_read),
         cmocka_unit_test(passwords_need_no_user_and_no_escapes),
+        cmocka_unit_test(an_option_overrides_the_path),
         cmocka_unit_test(addresses_may_have_colons),
         cmocka_unit_test(several_hosts_are_sentinels_or_nodes),
         cmocka_unit_test(an_error_shows_no_secrets),

@@ -58,7 +58,7 @@ struct redis_conn {
     struct credentials *credentials; /* NULL: no authentication */
     struct credentials_user user;
     struct conn_callbacks callbacks;
-    struct redis_host host;
+    struct url_host host;
     int64_t timeout_ms;
     bool wanted;
     bool listens;   /* RESP2 pub/sub connection: every message is pushed */

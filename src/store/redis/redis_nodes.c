@@ -136,7 +136,7 @@ struct node *node_for(struct redis *redis, unsigned slot)
 
 static bool node_is_at(const struct node *node, const char *host, size_t length, uint16_t port)
 {
-    const struct redis_host *known = &node->conn.host;
+    const struct url_host *known = &node->conn.host;
     return known->port == port && strlen(known->name) == length &&
            memcmp(known->name, host, length) == 0;
 }
@@ -150,7 +150,7 @@ static struct node *node_at(struct redis *redis, const char *host, size_t length
     for (; *at != NULL; at = &(*at)->next)
         if (node_is_at(*at, host, length, port))
             return *at;
-    bool is_host = length > 0 && length <= REDIS_HOST_MAX && text_is_clean(host, length);
+    bool is_host = length > 0 && length <= URL_HOST_MAX && text_is_clean(host, length);
     struct node *node = redis->node_count < NODES_MAX && is_host ? calloc(1, sizeof *node) : NULL;
     if (node == NULL)
         return NULL;

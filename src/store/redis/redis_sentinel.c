@@ -36,7 +36,7 @@ static void on_sentinel_reply(struct conn_call *call, const struct resp_item *it
         return; /* the loss is reported separately; or no connection waits for it */
     if (item->kind != RESP_LIST || item->count != 2 || !resp_next(walk, &host) ||
         !resp_next(walk, &port) || host.kind != RESP_TEXT || host.length == 0 ||
-        host.length > REDIS_HOST_MAX || !text_is_clean(host.text, host.length) ||
+        host.length > URL_HOST_MAX || !text_is_clean(host.text, host.length) ||
         port.kind != RESP_TEXT || port.length >= sizeof digits) {
         conn_abort(&redis->sentinel, REPLY_TROUBLE, "the Sentinel has no master of that name");
         return;
