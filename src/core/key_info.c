@@ -56,7 +56,7 @@ struct key_info record_key_info(const struct record *record, const struct view *
         const struct waiter *waiter = &record->waiters[i];
         if (waiter->offered)
             return passing_key_info(KEY_OFFERED, waiter->holder, &waiter->offer,
-                                    view->facts->offer_grace_ms, view);
+                                    queue_offer_lasts_ms(waiter, view->facts), view);
     }
     if (record_is_cooling(record, view))
         return span_key_info(KEY_COOLING, &record->cooling, view);

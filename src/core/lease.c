@@ -141,7 +141,7 @@ static void lease_write(struct lease *l, const struct request *request, struct r
             if (record->grants[i].renewed.revision == at->revision)
                 record->grants[i].granted.revision = THIS_WRITE;
     ASSERT(at->revision != 0 || record_needed(record)); /* an absent key is never deleted */
-    lease_wake_after(l, record, out);
+    lease_wake_after(l, request->verb, record, out);
     lease_send(l, record_needed(record) ? ACTION_SWAP : ACTION_DELETE, out);
     if (!l->unsure) /* an absent key counts as revision 1: every later write is above it */
         l->up_to = at->revision > 0 ? stamp_order(at) : 1;

@@ -41,7 +41,8 @@ void lease_apply_verdict(struct lease *lease, enum verdict_kind kind, struct rec
 void lease_wake_dismissed(const struct record *record, const struct request *request,
                           struct lease_output *out);
 /* Wakes those that the written record concerns. */
-void lease_wake_after(const struct lease *lease, struct record *record, struct lease_output *out);
+void lease_wake_after(const struct lease *lease, enum verb verb, struct record *record,
+                      struct lease_output *out);
 
 /* The client's view of time. `seen`: the record was just read from the store, not cached. */
 struct view lease_observe(struct lease *lease, struct record *record, const struct stamp *at,

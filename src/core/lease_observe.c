@@ -183,7 +183,8 @@ int64_t lease_next_poll(struct lease *lease, struct record *record, const struct
     if (lease->observations->offer != 0) { /* those far behind leave it to those that were woken */
         int64_t lasts_ms =
             turn < SPARES_MAX ? offer_lasts_ms(lease, record) : facts->offer_grace_ms;
-        int64_t turn_ms = min_ms(TURN_MS, lasts_ms / TURNS_PER_OFFER);
+        int64_t turn_ms = facts->answer_ms > TURN_MS / 2 ? 2 * facts->answer_ms : TURN_MS;
+        turn_ms = min_ms(turn_ms, lasts_ms / TURNS_PER_OFFER);
         at = min_ms(at, lease->observations->offer_since_ms + lasts_ms +
                             turn_ms * min_ms(turn, TURNS_MAX) + jitter % LEAST_MS);
     }

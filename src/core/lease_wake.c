@@ -25,10 +25,6 @@ static void lease_wake_given(struct lease_output *out, uint64_t session)
 static void wake_named(const struct lease *l, struct record *record, struct lease_output *out)
 {
     const char *own = l->options->request.request;
-    const struct waiter *next = queue_next(record);
-    /* With one clock no acceptance would offer the rest: the next waiter requests it itself. */
-    if (l->options->facts->one_clock && out->verdict.offered == OFFERS_MAX && next != NULL)
-        lease_wake(out, next->session);
     for (size_t i = 0; i < record->waiter_count; i++)
         if (record->waiters[i].offered && record->waiters[i].offer.revision == THIS_WRITE)
             lease_wake_given(out, record->waiters[i].session);
@@ -38,6 +34,30 @@ static void wake_named(const struct lease *l, struct record *record, struct leas
         if (other && grant->granted.revision == THIS_WRITE)
             lease_wake_given(out, grant->session);
     }
+}
+
+static bool has_new_grant(const struct record *record)
+{
+    for (size_t i = 0; i < record->grant_count; i++)
+        if (record->grants[i].granted.revision == THIS_WRITE)
+            return true;
+    return false;
+}
+
+/*
+ * With one clock a waiter becomes the first one without a message. It reads then: no acceptance
+ * would offer it the rest of many offers, and the store watches the processes ahead of it, which
+ * have changed if one left, or holds beside others.
+ */
+static void wake_first(const struct lease *l, enum verb verb, struct record *record,
+                       struct lease_output *out)
+{
+    const struct waiter *next = queue_next(record);
+    if (!l->options->facts->one_clock || next == NULL)
+        return;
+    bool beside = record->grant_count > 1 && has_new_grant(record);
+    if (out->verdict.offered == OFFERS_MAX || verb == VERB_LEAVE || beside)
+        lease_wake(out, next->session);
 }
 
 /* Wakes the next in line together with the waiters that get an offer: it takes over the offer of a
@@ -79,8 +99,10 @@ void lease_wake_dismissed(const struct record *record, const struct request *req
             lease_wake(out, record->grants[i].session);
 }
 
-void lease_wake_after(const struct lease *l, struct record *record, struct lease_output *out)
+void lease_wake_after(const struct lease *l, enum verb verb, struct record *record,
+                      struct lease_output *out)
 {
+    wake_first(l, verb, record, out);
     wake_named(l, record, out);
     wake_holder(l, record, out);
     wake_spares(l, record, out);

@@ -183,24 +183,26 @@ static struct waiter *find_waiter(struct record *record, const struct request *r
 }
 
 /*
- * A live waiter whose offer was taken over returns with its ticket, as one that was passed over.
- * Tickets do not run out in practice, but a forged record can exhaust them.
+ * A live waiter whose offer was taken over returns with its ticket, as one that was passed over,
+ * also to a queue that newcomers may not join. Tickets do not run out in practice, but a forged
+ * record can exhaust them.
  */
 static struct waiter *new_waiter(struct record *record, const struct request *request,
                                  const struct store_facts *facts)
 {
     if (record->waiter_count == 0 && record->next_ticket >= TICKET_MAX)
         record->next_ticket = 1;
+    bool returns = request->ticket != 0 && record->waiter_count < WAITERS_MAX &&
+                   !MUTANT(PASSED_OVER_LOSES_TICKET);
+    struct waiter *waiter = returns ? record_return_waiter(record, request->ticket) : NULL;
+    if (waiter != NULL) {
+        waiter->passed = 1;
+        return waiter;
+    }
     size_t most = MUTANT(QUEUE_LIMIT_IGNORED) ? (size_t)WAITERS_MAX : facts->waiters_max;
     if (record->waiter_count >= most || record->next_ticket >= TICKET_MAX)
         return NULL;
-    struct waiter *waiter = request->ticket != 0 && !MUTANT(PASSED_OVER_LOSES_TICKET)
-                                ? record_return_waiter(record, request->ticket)
-                                : NULL;
-    if (waiter == NULL)
-        return record_add_waiter(record);
-    waiter->passed = 1;
-    return waiter;
+    return record_add_waiter(record);
 }
 
 /* NULL if the queue or the record is full. */

@@ -427,7 +427,7 @@ const struct store_driver memory_driver = {
     .capabilities = STORE_WATCHES | STORE_TIME | STORE_ONE_CLOCK | STORE_TESTS_GRANT |
                     STORE_RENEWS_GRANT | STORE_DELETES,
     .state_size = sizeof(struct memory),
-    .facts = {STORE_USUAL_FACTS, .answer_ms = 1, .ttl_least_ms = 10},
+    .facts = {STORE_USUAL_FACTS(WAITERS_MAX), .answer_ms = 1, .ttl_least_ms = 10},
     .open = memory_open,
     .close = memory_close,
     .submit = memory_submit,

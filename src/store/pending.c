@@ -149,7 +149,7 @@ static struct pending_set *pending_remove(struct pending *pending)
     set->count--;
     for (struct list_node *node = set->all.first; set->by_key && node != NULL; node = node->next) {
         struct pending *other = LIST_ENTRY(node, struct pending, in_all);
-        other->behind = other->behind == pending ? NULL : other->behind;
+        other->behind = other->behind == pending ? pending->behind : other->behind;
     }
     return set;
 }

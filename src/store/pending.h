@@ -2,8 +2,9 @@
 /*
  * The requests in flight of a store: bounded, each with its deadline, each ended by exactly one
  * last reply. A driver's own struct begins with a struct pending; the memory of ended requests is
- * used again, so that a request usually allocates nothing. Callbacks may submit requests or close
- * the store. There is no lock: where threads share a set, its owner has one.
+ * used again, so that a request usually allocates nothing. The callback of a last reply may submit
+ * requests, and may close the store if the driver's state outlives the callback. There is no lock:
+ * where threads share a set, its owner has one.
  */
 #ifndef LEASEHOLD_STORE_PENDING_H
 #define LEASEHOLD_STORE_PENDING_H

@@ -147,9 +147,10 @@ struct store_event {
     bool warns;
 };
 
-/* The facts of a store that usually replies within a fraction of a second. */
-#define STORE_USUAL_FACTS                                                                          \
-    .waiters_max = WAITERS_MAX, .reply_timeout_ms = 1000, .offer_grace_ms = 1000, .poll_ms = 5000, \
+/* The facts of a store that usually replies within a fraction of a second, with a queue of that
+ * length. A store with takeover_ms leaves room for waiters that return. */
+#define STORE_USUAL_FACTS(queue)                                                               \
+    .waiters_max = (queue), .reply_timeout_ms = 1000, .offer_grace_ms = 1000, .poll_ms = 5000, \
     .ttl_ms = 30000, .renewal_window_ms = 50
 
 struct collect_options;

@@ -233,11 +233,22 @@ static bool is_awake(const struct world *world, const struct waiter *waiter)
     return false;
 }
 
+/* Only a waiter that returns, with its old ticket, may exceed the store's limit. */
+static void check_length(struct world *world, const struct change *change)
+{
+    const struct record *before = &world->before, *after = &world->after;
+    if (after->waiter_count <= before->waiter_count ||
+        after->waiter_count <= world->rules.facts.waiters_max)
+        return;
+    for (size_t i = 0; i < after->waiter_count; i++)
+        if (after->waiters[i].ticket >= before->next_ticket)
+            oracle_fail(world, change->writer, "rule 4",
+                        "the queue is longer than the store admits");
+}
+
 static void check_places(struct world *world, const struct change *change)
 {
-    if (world->after.waiter_count > world->before.waiter_count &&
-        world->after.waiter_count > world->rules.facts.waiters_max)
-        oracle_fail(world, change->writer, "rule 4", "the queue is longer than the store admits");
+    check_length(world, change);
     const struct span *cooling = &world->after.cooling;
     bool sent_home = cooling->length_ms > 0 && stamp_order(&cooling->since) == change->revision;
     for (size_t i = 0; i < world->before.waiter_count; i++) {
@@ -408,8 +419,14 @@ static void check_blocker(struct world *world, const struct actor *actor, enum o
 }
 
 /* Busy and cooling are facts about the store, and leave no grant of the client behind. */
-static void check_refused(struct world *world, const struct actor *actor, enum outcome outcome)
+static void check_refused(struct world *world, const struct actor *actor,
+                          const struct lease_output *out)
 {
+    enum outcome outcome = out->outcome;
+    bool full = out->why != NULL && strcmp(out->why, "queue full") == 0;
+    const struct acquisition *own = &world->acquisitions[actor->number];
+    if (full && own->passed_over && own->told_waiting && own->ticket != 0)
+        oracle_fail(world, actor, "rule 4", "the queue is full for a waiter that was passed over");
     if (!actor->answered)
         oracle_fail(world, actor, "rule 10", "told of others while the store never answered");
     read_truth(world, actor);
@@ -476,7 +493,7 @@ void oracle_told(struct world *world, struct actor *actor, const struct lease_ou
     case NOTIFY_ENDED:
         world->counts->unavailable += out->outcome == OUTCOME_UNAVAILABLE ? 1 : 0;
         if (out->outcome == OUTCOME_BUSY || out->outcome == OUTCOME_COOLING)
-            check_refused(world, actor, out->outcome);
+            check_refused(world, actor, out);
         if (out->outcome == OUTCOME_OK)
             oracle_once_told(world, actor);
         return;

@@ -223,7 +223,7 @@ const struct store_driver session_driver = {
     .capabilities = STORE_WATCHES | STORE_TELLS | STORE_SESSIONS | STORE_TESTS_GRANT |
                     STORE_RENEWS_GRANT | STORE_DELETES,
     .state_size = sizeof(struct session_client),
-    .facts = {STORE_USUAL_FACTS, .answer_ms = 1, .ttl_least_ms = 10},
+    .facts = {STORE_USUAL_FACTS(WAITERS_MAX), .answer_ms = 1, .ttl_least_ms = 10},
     .open = session_open,
     .close = session_close,
     .submit = session_submit,

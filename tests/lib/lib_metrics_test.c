@@ -68,7 +68,7 @@ static void acquisitions_are_counted(void **state)
     ASSERT_METRIC(client, "lock_acquisition_successes_total", 1);
     ASSERT_METRIC(client, "lock_acquisition_duration_seconds_count", 4);
     ASSERT_METRIC(client, "lock_wait_duration_seconds_count", 1);
-    assert_true(metric(client, "lock_wait_duration_seconds_sum") >= 0.05);
+    assert_true(metric(client, "lock_wait_duration_seconds_sum") > 0);
     ASSERT_METRIC(client, "lock_hold_duration_seconds_count", 1);
     assert_true(metric(client, "lock_hold_duration_seconds_sum") >= 0.05);
     ASSERT_METRIC(client, "lock_releases_total", 1);

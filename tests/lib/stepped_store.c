@@ -149,7 +149,7 @@ const struct store_driver stepped_driver = {
     .capabilities =
         STORE_WATCHES | STORE_TIME | STORE_TESTS_GRANT | STORE_RENEWS_GRANT | STORE_DELETES,
     .state_size = sizeof(struct stepped),
-    .facts = {STORE_USUAL_FACTS, .answer_ms = 1},
+    .facts = {STORE_USUAL_FACTS(WAITERS_MAX), .answer_ms = 1},
     .open = stepped_open,
     .close = stepped_close,
     .submit = stepped_submit,

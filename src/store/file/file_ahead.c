@@ -48,9 +48,14 @@ static size_t find_ahead(const struct file *file, struct record *record, uint64_
     out[0] = find_waiter_ahead(file, record, ours);
     if (out[0] != 0)
         return 1;
-    for (size_t i = 0; i < record->grant_count && count < AHEAD_MAX; i++)
-        if (ends_with_session(file, &record->grants[i]))
-            out[count++] = record->grants[i].session;
+    for (size_t i = 0; i < record->grant_count && count < AHEAD_MAX; i++) {
+        uint64_t session = record->grants[i].session;
+        size_t at = 0;
+        while (at < count && out[at] != session)
+            at++;
+        if (at == count && ends_with_session(file, &record->grants[i]))
+            out[count++] = session;
+    }
     return count;
 }
 
@@ -123,9 +128,12 @@ void file_notify(struct file *file, const char *key)
 void file_ahead_notify(struct file *file)
 {
     for (size_t i = 0; i < AHEAD_MAX; i++) {
-        const struct file_ahead *ahead = &file->ahead[i];
-        if (ahead->session != 0 && !ahead->notified &&
-            session_watch_has_ended(&file->ahead[i].watch))
+        struct file_ahead *ahead = &file->ahead[i];
+        if (ahead->session == 0 || !session_watch_has_ended(&ahead->watch))
+            continue;
+        bool notified = ahead->notified;
+        ahead_unset(ahead); /* the read that follows watches the next session */
+        if (!notified)
             file_notify(file, ahead->key);
     }
 }

@@ -116,9 +116,11 @@ static void reply_single(struct file *file, struct file_job *job)
     file_fill_reply(file, &job->record, /* dead= */ NULL, &reply);
     bool decodes = !job->wrote || job->base.request.summary.queued;
     struct record *record = decodes ? file_decode(file, &reply) : NULL;
-    file_ahead_update(file, job->base.request.key, record);
+    bool renewed = job->wrote && job->base.request.condition.kind == IF_GRANT;
+    if (!renewed)
+        file_ahead_update(file, job->base.request.key, record);
     reply.dead_sessions = dead;
-    reply.dead_count = !job->wrote && record != NULL ? find_dead(file, record, dead) : 0;
+    reply.dead_count = record != NULL ? find_dead(file, record, dead) : 0;
     pending_reply(&job->base, &reply);
 }
 
@@ -515,7 +517,7 @@ const struct store_driver file_driver = {
                     STORE_TOKENS_RESTART | STORE_EPOCH,
     .state_size = sizeof(struct file),
     .descriptors = 6,
-    .facts = {STORE_USUAL_FACTS, .answer_ms = 10, .ttl_least_ms = 100},
+    .facts = {STORE_USUAL_FACTS(WAITERS_MAX), .answer_ms = 10, .ttl_least_ms = 100},
     .open = file_open,
     .close = file_close,
     .submit = file_submit,

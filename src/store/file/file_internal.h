@@ -27,7 +27,7 @@ struct file_job {
     enum log_result logged;
     enum reply_status result;
     int64_t now_ms;           /* when the record was read: a renewal may follow */
-    bool wrote;               /* then the reply reports no dead sessions */
+    bool wrote;               /* then the reply reports dead sessions to a waiter only */
     struct log_record record; /* the current record, or that of the conflict */
     char *bytes;              /* of the record; owned */
     uint64_t *live;           /* list: offsets of all current records; owned */

@@ -371,7 +371,8 @@ static bool redis_key_name(const char *url, const char *key, struct text *out, s
         .capabilities = STORE_DURABLE | STORE_WATCHES | STORE_TIME | STORE_TESTS_GRANT |          \
                         STORE_DELETES | STORE_TOKENS_RESTART | STORE_TELLS | STORE_EPOCH,         \
         .state_size = sizeof(struct redis), .descriptors = 3,                                     \
-        .facts = {STORE_USUAL_FACTS, .answer_ms = 25, .takeover_ms = 150, .ttl_least_ms = 500},   \
+        .facts = {STORE_USUAL_FACTS(WAITERS_MAX - OFFERS_MAX), .answer_ms = 25,                   \
+                  .takeover_ms = 150, .ttl_least_ms = 500},                                       \
         .open = redis_open, .close = redis_close, .submit = redis_submit, .step = redis_step,     \
         .fd = redis_fd, .name = redis_key_name, .diagnose = redis_diagnose, .epoch = redis_epoch, \
     }
