@@ -3,11 +3,10 @@
 #include "http/entra_token.h"
 
 #include "net/backoff.h"
-#include "net/credential_helper.h"
+#include "net/credential.h"
 #include "http/entra_sign.h"
 #include "process/host.h"
 #include "http/http.h"
-#include "disk/secret.h"
 #include "wire/url_redact.h"
 
 #include <errno.h>
@@ -27,7 +26,7 @@ enum {
 
 static const char resource[] = "https://redis.azure.com";
 
-enum credential { FROM_MACHINE, FROM_APP, FROM_WORKLOAD, FROM_SECRET, FROM_CERTIFICATE, FROM_CLI };
+enum entra_from { FROM_MACHINE, FROM_APP, FROM_WORKLOAD, FROM_SECRET, FROM_CERTIFICATE, FROM_CLI };
 
 struct entra {
     struct poller *poller;
@@ -36,9 +35,9 @@ struct entra {
     struct http_request *request; /* NULL: none is in flight */
     struct poller_timer refresh;
     struct backoff backoff;
-    enum credential credential;
+    enum entra_from credential;
     struct credential_helper cli; /* az, of FROM_CLI */
-    struct secret *file;          /* an assertion or a secret from a file */
+    struct credential proof;      /* an assertion or a secret */
     struct entra_certificate certificate;
     struct entra_identity identity;
     char endpoint[ENTRA_ASKED_MAX], shown[ENTRA_ASKED_MAX];
@@ -190,13 +189,8 @@ static bool find_proof(struct entra *entra, const char *url, char *made, size_t 
         identity->assertion = made;
         return entra_sign(&entra->certificate, url, identity->client_id, &text, why);
     }
-    const char *proof = entra->file != NULL ? secret_now(entra->file, host_boot_ms(), why)
-                                            : environment("AZURE_CLIENT_SECRET");
-    if (entra->credential == FROM_SECRET)
-        identity->secret = proof;
-    else
-        identity->assertion = proof;
-    return proof != NULL;
+    bool secret = entra->credential == FROM_SECRET;
+    return credential_now(&entra->proof, secret ? &identity->secret : &identity->assertion, why);
 }
 
 static void request_with_form(struct entra *entra)
@@ -294,16 +288,8 @@ static bool set_endpoint(struct entra *entra, const char *endpoint, struct text 
     return safe;
 }
 
-static bool set_file(struct entra *entra, const char *path, struct text *why)
-{
-    entra->file = path != NULL ? secret_new(path) : NULL;
-    if (path != NULL && entra->file == NULL)
-        text_add(why, "out of memory");
-    return path == NULL || entra->file != NULL;
-}
-
 /* A form requires a tenant id and a client id. */
-static bool begin_form(struct entra *entra, enum credential credential, const char *because,
+static bool begin_form(struct entra *entra, enum entra_from credential, const char *because,
                        const char *path, struct text *why)
 {
     const struct entra_identity *identity = &entra->identity;
@@ -315,8 +301,12 @@ static bool begin_form(struct entra *entra, enum credential credential, const ch
                       "must be, too");
         return false;
     }
-    return set_file(entra, path, why) &&
-           set_endpoint(entra, authority != NULL ? authority : "https://login.microsoftonline.com",
+    struct credential_source proof = {.file = path, .variable = "AZURE_CLIENT_SECRET"};
+    if (!credential_init(&entra->proof, /* poller= */ NULL, &proof)) {
+        text_add(why, "out of memory");
+        return false;
+    }
+    return set_endpoint(entra, authority != NULL ? authority : "https://login.microsoftonline.com",
                         why);
 }
 
@@ -402,7 +392,7 @@ void entra_free(struct entra **entra)
     poller_call_at((*entra)->poller, &(*entra)->refresh, POLLER_NEVER);
     http_free(&(*entra)->http);
     credential_helper_done(&(*entra)->cli);
-    secret_free(&(*entra)->file);
+    credential_done(&(*entra)->proof);
     explicit_bzero(*entra, sizeof **entra);
     free(*entra);
     *entra = NULL;

@@ -209,7 +209,7 @@ static bool set_user(struct kube_config *out, const json_t *user)
 {
     const char *token = string_at(user, "token"), *file = string_at(user, "tokenFile");
     if (file != NULL)
-        out->token_file = secret_new(file);
+        out->token_file = strdup(file);
     else if (token != NULL)
         out->token = strdup(token);
     out->plugin = json_incref(json_object_get(user, "exec"));
@@ -302,7 +302,7 @@ static bool load_pod(struct kube_config *out, const char *host, struct text *why
         out->server = NULL;
     out->tls.on = true;
     out->tls.ca_file = strdup(POD_FILES "ca.crt");
-    out->token_file = secret_new(POD_FILES "token");
+    out->token_file = strdup(POD_FILES "token");
     if (out->namespace[0] == '\0')
         read_namespace(out->namespace, sizeof out->namespace);
     return (out->server != NULL && out->tls.ca_file != NULL && out->token_file != NULL) ||
@@ -357,7 +357,7 @@ void kube_config_done(struct kube_config *config)
     free(config->token);
     free(config->server);
     free(config->proxy);
-    secret_free(&config->token_file);
+    free(config->token_file);
     json_decref(config->plugin);
     free_string(config->tls.ca_file);
     free_string(config->tls.cert_file);

@@ -7,7 +7,6 @@
 #ifndef LEASEHOLD_HTTP_KUBE_CONFIG_H
 #define LEASEHOLD_HTTP_KUBE_CONFIG_H
 
-#include "disk/secret.h"
 #include "net/stream.h"
 #include "wire/k8s_url.h"
 
@@ -17,11 +16,10 @@ struct kube_config {
     char *server; /* https://host:port, without a trailing slash */
     char *proxy;  /* NULL: the one of the environment */
     char namespace[K8S_NAME_MAX + 1];
-    struct stream_tls tls; /* its strings belong to this struct */
-    struct secret *token_file;
-    char *token;
-    json_t *plugin; /* the `exec` entry of the user: a program that returns credentials */
-    int memfd[3];   /* certificates in memory, which the paths in `tls` name; −1: none */
+    struct stream_tls tls;    /* its strings belong to this struct */
+    char *token_file, *token; /* the path of a token, or a token */
+    json_t *plugin;           /* the `exec` entry of the user: a program that returns credentials */
+    int memfd[3]; /* certificates in memory, which the paths in `tls` name; −1: none */
 };
 
 /* False with a reason; then there is nothing to undo. */

@@ -3,8 +3,7 @@
 #include "http/kube_login.h"
 
 #include "base/check.h"
-#include "net/credential_helper.h"
-#include "process/host.h"
+#include "net/credential.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,29 +14,17 @@
 enum {
     LOGIN_MAGIC = 0x109,
     ARGS_MAX = 32, /* arguments, and environment variables of its own */
-    RENEW_BEFORE_MS = 60000,
-    FAILED_FOR_MS = 1000, /* minimum interval between two runs */
 };
 
 struct kube_login {
     uint32_t magic;
     struct kube_config *config;
+    char name[96]; /* of the plugin */
+    struct credential_program plugin;
+    struct credential credential;
     void (*ready)(void *owner);
     void *owner;
-    struct credential_helper helper; /* the plugin */
-    char *token;
-    bool known;            /* the plugin has returned … */
-    int64_t good_until_ms; /* … and its result is valid until then */
-    char error[160];       /* of the last run; empty: none */
 };
-
-static void login_drop_token(struct kube_login *login)
-{
-    if (login->token != NULL)
-        explicit_bzero(login->token, strlen(login->token));
-    free(login->token);
-    login->token = NULL;
-}
 
 /* ---- output of the plugin ---- */
 
@@ -47,16 +34,12 @@ static int64_t expires_ms(const json_t *status)
     const char *string = json_string_value(json_object_get(status, "expirationTimestamp"));
     const char *end = string != NULL ? strptime(string, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
     if (end == NULL)
-        return POLLER_NEVER;
+        return CREDENTIAL_NEVER;
     if (*end == '.')
         end += 1 + strspn(end + 1, "0123456789");
     (void)strptime(end, "%z", &tm); /* "Z", or the offset of the time zone */
     int64_t ahead_s = tm.tm_gmtoff; /* timegm() would overwrite it */
-    int64_t left_ms = ((int64_t)timegm(&tm) - ahead_s) * 1000 - host_wall_ms();
-    int64_t early_ms = left_ms / 2 < RENEW_BEFORE_MS ? left_ms / 2 : RENEW_BEFORE_MS;
-    /* A credential that has expired by our clock may still be valid by the server's. */
-    left_ms = left_ms - early_ms > FAILED_FOR_MS ? left_ms - early_ms : FAILED_FOR_MS;
-    return host_boot_ms() + left_ms;
+    return ((int64_t)timegm(&tm) - ahead_s) * 1000;
 }
 
 static void login_set_certificate(const json_t *status, const char *name, int *memfd,
@@ -72,40 +55,23 @@ static void login_set_certificate(const json_t *status, const char *name, int *m
     *out = path;
 }
 
-/* False if it contains no credential. */
-static bool login_read_output(struct kube_login *login, const char *output, size_t length)
+static bool login_read_output(void *owner, const char *output, size_t length, char **out_value,
+                              int64_t *out_expires_ms)
 {
+    struct kube_config *config = ((struct kube_login *)owner)->config;
     json_t *json = json_loadb(output, length, 0, NULL);
     const json_t *status = json_object_get(json, "status");
     const char *token = json_string_value(json_object_get(status, "token"));
-    bool certified = json_object_get(status, "clientCertificateData") != NULL;
-    if (token != NULL || certified) {
-        login_drop_token(login);
-        login->token = token != NULL ? strdup(token) : NULL;
-        login->good_until_ms = expires_ms(status);
-        login_set_certificate(status, "clientCertificateData", &login->config->memfd[1],
-                              &login->config->tls.cert_file);
-        login_set_certificate(status, "clientKeyData", &login->config->memfd[2],
-                              &login->config->tls.key_file);
+    bool found = token != NULL || json_object_get(status, "clientCertificateData") != NULL;
+    if (found) {
+        *out_value = token != NULL ? strdup(token) : NULL;
+        *out_expires_ms = expires_ms(status);
+        login_set_certificate(status, "clientCertificateData", &config->memfd[1],
+                              &config->tls.cert_file);
+        login_set_certificate(status, "clientKeyData", &config->memfd[2], &config->tls.key_file);
     }
     json_decref(json);
-    return token != NULL || certified;
-}
-
-static void login_on_output(void *owner, const char *output, size_t length, const char *error)
-{
-    struct kube_login *login = owner;
-    login->error[0] = '\0';
-    if (error == NULL && !login_read_output(login, output, length))
-        error = "returned no credential";
-    if (error != NULL) {
-        const char *name = json_string_value(json_object_get(login->config->plugin, "command"));
-        (void)snprintf(login->error, sizeof login->error, "the credential plugin %.60s %s",
-                       name != NULL ? name : "", error);
-        login->good_until_ms = host_boot_ms() + FAILED_FOR_MS;
-    }
-    login->known = true;
-    login->ready(login->owner);
+    return found;
 }
 
 /* ---- plugin process ---- */
@@ -163,14 +129,14 @@ static char **make_environment(const json_t *plugin)
     return out;
 }
 
-static bool login_start_plugin(struct kube_login *login)
+static bool login_start_plugin(void *owner, struct credential_helper *helper)
 {
-    const json_t *plugin = login->config->plugin;
+    const json_t *plugin = ((struct kube_login *)owner)->config->plugin;
     const char *argv[ARGS_MAX + 2] = {json_string_value(json_object_get(plugin, "command"))};
     char **environment = make_environment(plugin);
     copy_args(json_object_get(plugin, "args"), argv + 1);
     bool good = argv[0] != NULL && environment != NULL &&
-                credential_helper_start(&login->helper, argv, environment) == 0;
+                credential_helper_start(helper, argv, environment) == 0;
     for (size_t i = 0; environment != NULL && environment[i] != NULL; i++)
         free(environment[i]);
     free(environment);
@@ -179,15 +145,33 @@ static bool login_start_plugin(struct kube_login *login)
 
 /* ---- interface ---- */
 
+static void login_on_ready(void *owner)
+{
+    struct kube_login *login = owner;
+    login->ready(login->owner);
+}
+
 struct kube_login *kube_login_new(struct poller *poller, struct kube_config *config,
                                   void (*ready)(void *owner), void *owner)
 {
     struct kube_login *login = calloc(1, sizeof *login);
     if (login == NULL)
         return NULL;
+    const char *command = json_string_value(json_object_get(config->plugin, "command"));
     *login =
         (struct kube_login){.magic = LOGIN_MAGIC, .config = config, .ready = ready, .owner = owner};
-    credential_helper_init(&login->helper, poller, login_on_output, login);
+    (void)snprintf(login->name, sizeof login->name, "the credential plugin %.60s",
+                   command != NULL ? command : "");
+    login->plugin = (struct credential_program){.name = login->name,
+                                                .start = login_start_plugin,
+                                                .read = login_read_output,
+                                                .ready = login_on_ready,
+                                                .owner = login};
+    struct credential_source source = {.program = config->plugin != NULL ? &login->plugin : NULL,
+                                       .file = config->token_file,
+                                       .fixed = config->token};
+    if (!credential_init(&login->credential, poller, &source))
+        kube_login_free(&login);
     return login;
 }
 
@@ -197,8 +181,7 @@ void kube_login_free(struct kube_login **login_pointer)
     if (login == NULL)
         return;
     ASSERT(login->magic == LOGIN_MAGIC);
-    credential_helper_done(&login->helper);
-    login_drop_token(login);
+    credential_done(&login->credential);
     free(login);
     *login_pointer = NULL;
 }
@@ -211,40 +194,15 @@ const struct kube_config *kube_login_config(const struct kube_login *login)
 bool kube_login_ready(struct kube_login *login)
 {
     ASSERT(login->magic == LOGIN_MAGIC);
-    if (login->config->plugin == NULL || (login->known && host_boot_ms() < login->good_until_ms))
-        return true;
-    if (login->helper.child > 0)
-        return false;
-    login->known = false;
-    if (login_start_plugin(login))
-        return false;
-    (void)snprintf(login->error, sizeof login->error, "the credential plugin cannot be started");
-    login->known = true;
-    login->good_until_ms = host_boot_ms() + FAILED_FOR_MS;
-    return true;
+    return credential_ready(&login->credential);
 }
 
 bool kube_login_bearer(struct kube_login *login, const char **out, struct text *why)
 {
-    struct kube_config *config = login->config;
-    *out = config->token;
-    if (config->plugin != NULL) {
-        *out = login->token;
-        text_add(why, login->helper.child > 0 ? "the credential plugin has not returned yet"
-                                              : login->error);
-        return login->helper.child == 0 && login->error[0] == '\0';
-    }
-    if (config->token_file != NULL) {
-        *out = secret_now(config->token_file, host_boot_ms(), why);
-        return *out != NULL;
-    }
-    return true;
+    return credential_now(&login->credential, out, why);
 }
 
 void kube_login_refused(struct kube_login *login)
 {
-    if (login->config->token_file != NULL)
-        secret_refused(login->config->token_file);
-    if (login->helper.child == 0)
-        login->good_until_ms = 0;
+    credential_refused(&login->credential);
 }

@@ -290,7 +290,7 @@ static bool conn_credentials(struct redis_conn *conn, const char **out_user,
     if (conn->credentials == NULL)
         return true;
     text_init(&why, message, sizeof message);
-    switch (credentials_now(conn->credentials, host_boot_ms(), out_user, out_password, &why)) {
+    switch (credentials_now(conn->credentials, out_user, out_password, &why)) {
     case CREDENTIALS_OK:
         return true;
     case CREDENTIALS_PENDING:

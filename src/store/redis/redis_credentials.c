@@ -26,17 +26,15 @@ bool credentials_init(struct credentials *credentials, const struct redis_url *u
         credentials->entra = entra_new(poller, &callbacks, &choice, why);
         return credentials->entra != NULL;
     }
-    if (url->password_file[0] == '\0')
-        return true;
-    credentials->file = secret_new(url->password_file);
-    if (credentials->file == NULL)
-        text_add(why, "out of memory");
-    return credentials->file != NULL;
+    struct credential_source source = {
+        .file = url->password_file[0] != '\0' ? url->password_file : NULL, .fixed = url->password};
+    return credential_init(&credentials->password, poller, &source) ||
+           url_refuse(why, "out of memory");
 }
 
 void credentials_done(struct credentials *credentials)
 {
-    secret_free(&credentials->file);
+    credential_done(&credentials->password);
     entra_free(&credentials->entra);
 }
 
@@ -57,27 +55,20 @@ static enum credentials_result entra_credentials(const struct credentials *crede
     return CREDENTIALS_WRONG;
 }
 
-enum credentials_result credentials_now(struct credentials *credentials, int64_t now_ms,
-                                        const char **out_user, const char **out_password,
-                                        struct text *why)
+enum credentials_result credentials_now(struct credentials *credentials, const char **out_user,
+                                        const char **out_password, struct text *why)
 {
     const struct redis_url *url = credentials->url;
-    const char *password = url->password;
     if (credentials->entra != NULL)
         return entra_credentials(credentials, out_user, out_password, why);
-    if (credentials->file != NULL)
-        password = secret_now(credentials->file, now_ms, why);
-    if (password == NULL)
-        return CREDENTIALS_WRONG;
     *out_user = url->user[0] != '\0' ? url->user : "default";
-    *out_password = password;
-    return CREDENTIALS_OK;
+    return credential_now(&credentials->password, out_password, why) ? CREDENTIALS_OK
+                                                                     : CREDENTIALS_WRONG;
 }
 
 void credentials_refused(struct credentials *credentials)
 {
-    if (credentials->file != NULL)
-        secret_refused(credentials->file);
+    credential_refused(&credentials->password);
     if (credentials->entra != NULL)
         entra_refused(credentials->entra);
 }

@@ -9,7 +9,7 @@
 
 #include "base/list.h"
 #include "http/entra_token.h"
-#include "disk/secret.h"
+#include "net/credential.h"
 #include "wire/redis_url.h"
 
 /* Notified when the credentials change, or when an attempt to get some failed. */
@@ -20,9 +20,9 @@ struct credentials_user {
 
 struct credentials {
     const struct redis_url *url;
-    struct secret *file; /* NULL: user and password of the URL … */
-    struct entra *entra; /* … unless the URL requests tokens */
-    struct list users;   /* the connections that are notified */
+    struct credential password; /* from a file or the URL … */
+    struct entra *entra;        /* … unless the URL requests tokens */
+    struct list users;          /* the connections that are notified */
 };
 
 enum credentials_result {
@@ -38,9 +38,8 @@ bool credentials_init(struct credentials *credentials, const struct redis_url *u
 void credentials_done(struct credentials *credentials);
 /* The credentials for a new connection; an empty password: do not authenticate. Both are valid
  * until the next call. */
-enum credentials_result credentials_now(struct credentials *credentials, int64_t now_ms,
-                                        const char **out_user, const char **out_password,
-                                        struct text *why);
+enum credentials_result credentials_now(struct credentials *credentials, const char **out_user,
+                                        const char **out_password, struct text *why);
 /* Reports that the server rejected them. */
 void credentials_refused(struct credentials *credentials);
 
