@@ -2,7 +2,7 @@
 /*
  * Detects the end of another session: a thread blocks in the kernel until the lock of that session
  * is free, then sends an empty wake-up (wakeup.h) to our own session. That only makes its reader
- * look again: session_lives() decides, and it ignores the read lock that the thread takes.
+ * read again: session_lives() decides, and it ignores the read lock that the thread takes.
  * Best effort: if there is no thread or FIFO, no wake-up comes, and the fallback poll remains.
  *
  * Must not block its caller: a thread that waits for an outdated session is cancelled.

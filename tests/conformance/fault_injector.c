@@ -352,13 +352,13 @@ static void name_ended(struct store_reply *reply, bool only_dead)
 static void spoil_judgement(struct store_reply *reply)
 {
     bool conflict = fault_on == FAULT_ENDED_READS_ONLY && reply->result == REPLY_CONFLICT;
-    if (fault_on == FAULT_ENDED_UNTOLD || conflict)
+    if (fault_on == FAULT_ENDED_UNREPORTED || conflict)
         reply->ended_count = 0;
     if (fault_on == FAULT_ENDED_EARLY || fault_on == FAULT_DEATH_ENDS_LEASE)
         name_ended(reply, fault_on == FAULT_DEATH_ENDS_LEASE);
-    if (fault_on == FAULT_COOLING_UNTOLD || fault_on == FAULT_COOLING_EARLY)
+    if (fault_on == FAULT_COOLING_UNREPORTED || fault_on == FAULT_COOLING_EARLY)
         reply->cooling_over = fault_on == FAULT_COOLING_EARLY;
-    if (fault_on == FAULT_DELAY_UNTOLD || fault_on == FAULT_DELAY_EARLY)
+    if (fault_on == FAULT_DELAY_UNREPORTED || fault_on == FAULT_DELAY_EARLY)
         reply->delay_over = fault_on == FAULT_DELAY_EARLY;
 }
 

@@ -53,12 +53,12 @@ enum { FAULT_NEEDS_JUDGE = 1 << 30 };
     X(HISTORY_CUT, "history", STORE_HISTORY, "a history has the last change only")                 \
     X(ALL_DEAD, "session", STORE_SESSIONS, "everybody is called dead")                             \
     X(NONE_DEAD, "session", STORE_SESSIONS, "nobody is ever called dead")                          \
-    X(ENDED_UNTOLD, "judge", FAULT_NEEDS_JUDGE, "a lease that has expired is not named")           \
+    X(ENDED_UNREPORTED, "judge", FAULT_NEEDS_JUDGE, "a lease that has expired is not named")       \
     X(ENDED_EARLY, "judge", FAULT_NEEDS_JUDGE, "every lease is named as expired")                  \
     X(ENDED_READS_ONLY, "judge", FAULT_NEEDS_JUDGE, "a conflict does not name what has ended")     \
-    X(COOLING_UNTOLD, "judge", FAULT_NEEDS_JUDGE, "the end of a cooldown is not told")             \
+    X(COOLING_UNREPORTED, "judge", FAULT_NEEDS_JUDGE, "the end of a cooldown is not reported")     \
     X(COOLING_EARLY, "judge", FAULT_NEEDS_JUDGE, "a cooldown is over at once")                     \
-    X(DELAY_UNTOLD, "judge", FAULT_NEEDS_JUDGE, "the end of a lock-delay is not told")             \
+    X(DELAY_UNREPORTED, "judge", FAULT_NEEDS_JUDGE, "the end of a lock-delay is not reported")     \
     X(DELAY_EARLY, "judge", FAULT_NEEDS_JUDGE, "a lock-delay is over at once")                     \
     X(DEATH_ENDS_LEASE, "judge", FAULT_NEEDS_JUDGE,                                                \
       "a lease is named as expired when its session has ended")                                    \

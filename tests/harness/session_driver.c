@@ -16,7 +16,7 @@
 
 enum { WATCHES_MAX = 64, SESSIONS_MAX = 4096, NAMED_MAX = GRANTS_MAX + WAITERS_MAX };
 
-struct session_watch {
+struct session_watcher {
     struct session_client *client; /* NULL: free */
     char prefix[KEY_MAX + 1];
     store_done *done;
@@ -32,7 +32,7 @@ struct session_client {
 static struct {
     void *records; /* of the in-memory driver; NULL while nobody has the store open */
     struct session_client *clients;
-    struct session_watch watches[WATCHES_MAX];
+    struct session_watcher watches[WATCHES_MAX];
     uint64_t ended[SESSIONS_MAX];
     size_t ended_count;
     struct session_judge judge;
@@ -101,7 +101,7 @@ static void on_current(void *caller, const struct store_reply *reply)
 /* A notification or a change, with the record as it is now. */
 struct session_news {
     struct session_client *client;
-    const struct session_watch *watch; /* NULL: a notification */
+    const struct session_watcher *watch; /* NULL: a notification */
     const char *key;
 };
 
@@ -124,24 +124,24 @@ static void on_news(void *caller, const struct store_reply *reply)
     session_deliver(&change, news->watch->done, news->watch->caller);
 }
 
-static void session_tell(struct session_client *client, const struct session_watch *watch,
-                         const char *key)
+static void session_notify(struct session_client *client, const struct session_watcher *watch,
+                           const char *key)
 {
     struct session_news news = {.client = client, .watch = watch, .key = key};
     struct store_request request = {.verb = VERB_STORE_READ, .key = key};
     memory_driver.submit(server.records, &request, on_news, &news);
 }
 
-static void session_tell_all(const struct session_call *call)
+static void session_notify_all(const struct session_call *call)
 {
     for (struct session_client *client = server.clients; client != NULL; client = client->next)
         for (size_t i = 0; i < call->request.wake_count; i++)
             if (client != call->client && client->callbacks.session == call->wake[i])
-                session_tell(client, /* watch= */ NULL, call->key);
+                session_notify(client, /* watch= */ NULL, call->key);
     for (size_t i = 0; i < WATCHES_MAX; i++) {
-        const struct session_watch *watch = &server.watches[i];
+        const struct session_watcher *watch = &server.watches[i];
         if (watch->client != NULL && strncmp(call->key, watch->prefix, strlen(watch->prefix)) == 0)
-            session_tell(watch->client, watch, call->key);
+            session_notify(watch->client, watch, call->key);
     }
 }
 
@@ -150,10 +150,10 @@ static void session_watch(struct session_client *client, const struct store_requ
 {
     struct store_reply reply = {.result = REPLY_TROUBLE, .now_ms = TIME_UNKNOWN};
     for (size_t i = 0; i < WATCHES_MAX && !reply.more; i++) {
-        struct session_watch *watch = &server.watches[i];
+        struct session_watcher *watch = &server.watches[i];
         if (watch->client != NULL)
             continue;
-        *watch = (struct session_watch){.client = client, .done = done, .caller = caller};
+        *watch = (struct session_watcher){.client = client, .done = done, .caller = caller};
         text_copy(watch->prefix, sizeof watch->prefix, request->key);
         reply.result = REPLY_OK;
         reply.more = true;
@@ -178,7 +178,7 @@ static void session_submit(void *state, const struct store_request *request, sto
     memory_driver.submit(server.records, &current, on_current, &call.request);
     memory_driver.submit(server.records, &call.request, on_reply, &call);
     if (call.wrote)
-        session_tell_all(&call);
+        session_notify_all(&call);
 }
 
 static bool session_open(void *state, const char *url, const struct store_callbacks *callbacks,

@@ -144,8 +144,9 @@ static bool doctor_is_behind(struct doctor *doctor, const struct lh_epoch *found
 {
     char span[DURATION_SHOWN];
     int64_t age_ms = wall_clock_ms() - seen->at_ms;
+    bool known = found->revision != 0;
     bool older = found->epoch < seen->epoch ||
-                 (found->epoch == seen->epoch && found->revision < seen->revision);
+                 (known && found->epoch == seen->epoch && found->revision < seen->revision);
     bool early = found->now_ms >= 0 && seen->now_ms - found->now_ms > CLOCK_TOLERANCE_MS;
     if (older)
         doctor_report(doctor, LH_FINDING_WARNING, "restored",
@@ -168,8 +169,15 @@ static void doctor_check_epoch(struct doctor *doctor)
     const struct context *context = doctor->context;
     struct lh_epoch found = LH_EPOCH_INIT;
     struct observed seen;
-    if (lh_epoch_read(context->url, EPOCH_TIMEOUT_MS, &found, /* report= */ NULL) != LH_OK)
-        return; /* memory:, or the diagnosis has told why */
+    struct lh_report report = LH_REPORT_INIT;
+    enum lh_outcome outcome = lh_epoch_read(context->url, EPOCH_TIMEOUT_MS, &found, &report);
+    if (outcome == LH_USAGE)
+        return; /* memory: has none */
+    if (outcome != LH_OK) {
+        doctor_report(doctor, LH_FINDING_PROBLEM, "epoch", "call leasehold epoch for the reason",
+                      "the epoch of tokens cannot be read: %s", report.text);
+        return;
+    }
     if (found.behind > 0)
         doctor_report(doctor, LH_FINDING_WARNING, "epoch", "call leasehold epoch raise",
                       "%u parts of the store have an older epoch than %u", (unsigned)found.behind,

@@ -132,6 +132,9 @@ void observed_keep(const struct context *context, const struct lh_epoch *current
                                           .at_ms = wall_clock_ms()}};
     observed_id(context, current, line.id);
     observed_load(&file);
+    const struct observed_line *before = observed_line_of(&file, line.id);
+    if (current->revision == 0 && before != NULL) /* unknown now */
+        line.seen.revision = before->seen.revision;
     observed_drop(&file, line.id);
     file.lines[file.count++] = line;
     (void)unlink(fresh); /* of a process with our id that died here */

@@ -60,7 +60,7 @@ static bool peek_from_entry(struct peek *peek, const struct watch_cache_entry *e
     if (!event.known) /* unreadable: the store's reply has the cause */
         return false;
     if (client->facts.judge == JUDGE_SESSION && record_needed(record))
-        return false; /* only a new reply tells what has ended since */
+        return false; /* only a new reply reports what has ended since */
     if (event.at.time_ms != TIME_UNKNOWN)
         event.at.time_ms += age_ms;
     for (size_t i = 0; i < record->grant_count; i++)

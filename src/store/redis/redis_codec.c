@@ -313,7 +313,7 @@ static void foreign_name(const struct snapshot *snapshot, char *out, size_t size
     if (length > 0 && text_is_clean(snapshot->value, length))
         text_add_bytes(&text, snapshot->value, length);
     else
-        text_add(&text, "a stranger");
+        text_add(&text, "a foreign lock");
 }
 
 /* Adds a holder of the whole lock: in a semaphore, of every slot. Its tokens are below all of ours,

@@ -199,7 +199,12 @@ static void slot_end(struct slot_call *call, const struct resp_item *item, struc
         fine = nothing || read_number(item, &slot->order);
     }
     if (!fine)
-        walk_fail(walk, REPLY_TROUBLE, "Redis sent an unexpected reply to TIME, GET or INCRBY");
+        walk_fail(
+            walk, REPLY_TROUBLE,
+            slot->step == SLOT_TIME
+                ? "Redis replied to TIME with something that is not a time"
+                : "a revision counter (leasehold:{...}) is not a number; delete it if another "
+                  "program wrote it");
     if (fine && (slot->step == SLOT_READ || slot->step == SLOT_RAISE))
         slot_judge(slot);
     else
