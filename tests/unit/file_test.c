@@ -3,6 +3,7 @@
  * Cases for all drivers are in tests/conformance, those of the log itself in log_test.c. */
 #include "file_kit.h"
 #include "store/log/log_format.h"
+#include "store/translate.h"
 #include "wire/record_codec.h"
 
 #include <errno.h>
@@ -265,6 +266,34 @@ static void a_killed_holders_command_keeps_its_session_alive(void **state)
     close_store(store);
 }
 
+/* The holder dies between the waiter's read and its write: nothing else would report that. */
+static void the_reply_that_queues_names_a_dead_holder(void **state)
+{
+    (void)state;
+    void *holder = open_store(1), *store = open_store(2);
+    assert_int_equal(ask(holder, granting("k", 1)), REPLY_OK);
+    struct stamp granted = heard.written;
+    record_resolve(&record, &granted);
+    struct waiter *waiter = record_add_waiter(&record);
+    (void)strcpy(waiter->holder, "w");
+    (void)strcpy(waiter->request, "w");
+    waiter->session = 2;
+    waiter->ttl_ms = FILE_KIT_TTL_MS;
+    struct store_request queueing = {
+        .verb = VERB_STORE_SWAP,
+        .key = "k",
+        .session = 2,
+        .condition = {.kind = IF_REVISION, .revision = stamp_order(&granted)},
+        .bytes = encoded,
+        .length = record_encode(&record, encoded, sizeof encoded)};
+    summarize_record(&record, 2, &queueing.summary);
+    close_store(holder);
+    assert_int_equal(ask(store, queueing), REPLY_OK);
+    assert_int_equal(heard.dead_count, 1);
+    assert_int_equal(heard.dead, 1);
+    close_store(store);
+}
+
 static void two_processes_cannot_be_one_session(void **state)
 {
     (void)state;
@@ -306,6 +335,7 @@ int main(void)
         FILE_TEST(a_full_disk_refuses_only_what_is_new),
         FILE_TEST(a_forked_child_holds_nothing),
         FILE_TEST(a_killed_holders_command_keeps_its_session_alive),
+        FILE_TEST(the_reply_that_queues_names_a_dead_holder),
         FILE_TEST(two_processes_cannot_be_one_session),
         FILE_TEST(a_removed_lock_file_stops_those_who_knew_it),
     };

@@ -478,6 +478,24 @@ static void on_one_clock_a_release_wakes_one_more_than_it_grants(void **state)
     }
 }
 
+/* The store watches the processes ahead of a waiter: the next one reads who they are now. */
+static void on_one_clock_the_new_first_waiter_is_woken(void **state)
+{
+    (void)state;
+    facts.one_clock = true;
+    (void)neighbour(VERB_ACQUIRE, "b");
+    options.request.waits = true;
+    options.wait_ms = WAIT_WITHOUT_LIMIT;
+    begin();
+    while (lease.in_flight)
+        carry_out();
+    (void)neighbour(VERB_ACQUIRE, "c");
+    happens_knowing(EVENT_RELEASE);
+    assert_int_equal(lease.state, LEASE_LEAVING);
+    assert_wakes("c");
+    assert_int_equal(out.given_count, 0);
+}
+
 static void names_of_all_states_and_outcomes_are_words(void **state)
 {
     (void)state;
@@ -525,6 +543,7 @@ int main(void)
         LEASE_TEST(a_second_let_go_changes_nothing),
         LEASE_TEST(on_one_clock_the_release_granted_already),
         LEASE_TEST(on_one_clock_a_release_wakes_one_more_than_it_grants),
+        LEASE_TEST(on_one_clock_the_new_first_waiter_is_woken),
         LEASE_TEST(names_of_all_states_and_outcomes_are_words),
     };
     return cmocka_run_group_tests_name("lease", tests, NULL, NULL);

@@ -47,6 +47,25 @@ static void one_that_was_passed_over_returns_to_its_place(void **state)
     assert_int_equal(waiter_of("B")->passed, 1);
 }
 
+static void one_that_was_passed_over_returns_to_a_full_queue(void **state)
+{
+    (void)state;
+    facts.takeover_ms = 150;
+    facts.waiters_max = 2;
+    queue_up("BC");
+    (void)release("a");
+    struct request request = asking("B");
+    request.ticket = waiter_of("B")->ticket;
+    view.offer_revision = waiter_of("B")->offer.revision;
+    view.offer_observed_ms = 150;
+    assert_granted(ask("C"));
+    (void)ask("D");
+    (void)ask("E");
+    assert_kind(ask("F"), VERDICT_BUSY, /* write= */ false);
+    assert_kind(act(request), VERDICT_WAITING, /* write= */ true);
+    assert_standing("C | B D E");
+}
+
 static void one_that_was_passed_over_has_the_whole_grace(void **state)
 {
     (void)state;
@@ -77,6 +96,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(an_observed_offer_is_taken_over_early, fresh),
         cmocka_unit_test_setup(one_that_was_passed_over_returns_to_its_place, fresh),
+        cmocka_unit_test_setup(one_that_was_passed_over_returns_to_a_full_queue, fresh),
         cmocka_unit_test_setup(one_that_was_passed_over_has_the_whole_grace, fresh),
         cmocka_unit_test_setup(a_ticket_that_another_waiter_has_is_replaced, fresh),
     };
