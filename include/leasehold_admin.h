@@ -260,8 +260,10 @@ struct lh_epoch {
 enum lh_outcome lh_epoch_read(const char *url, int64_t timeout_ms, struct lh_epoch *out,
                               struct lh_report *report);
 /* Raises the epoch: above that of the token `above`, unless it is already; 0: by one. After LH_OK
- * every new token is above all of earlier epochs, whatever client grants it; grants that exist keep
- * their tokens, and are renewed and released by them. LH_USAGE past the highest epoch, 255. */
+ * every token that the store newly grants is above all of earlier epochs; a process that hands a
+ * grant from before on among its threads stays in the old epoch, as versions without epochs do, and
+ * k8s: has limits (docs/kubernetes-store.md). So end all users first. Grants that exist keep their
+ * tokens, and are renewed and released by them. LH_USAGE past the highest epoch, 255. */
 enum lh_outcome lh_epoch_raise(const char *url, uint64_t above, int64_t timeout_ms,
                                struct lh_epoch *out, struct lh_report *report);
 

@@ -261,11 +261,13 @@ static void request_report(struct http_request *request, CURLcode code)
     (void)curl->easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
     const char *message =
         request->message[0] != '\0' ? request->message : curl->easy_strerror(code);
+    if (request->too_long || request->too_late)
+        message = request->too_long ? "the answer is too long" : "it connected too late to send";
     long error = 0;
     (void)curl->easy_getinfo(request->easy, CURLINFO_OS_ERRNO, &error);
     request->refused = code == CURLE_COULDNT_CONNECT && error == ECONNREFUSED;
     if (code != CURLE_OK || status == 0) {
-        request_fail(request, request->too_long ? "the answer is too long" : message);
+        request_fail(request, message);
         return;
     }
     int64_t date_s = request_date_s(request, "Date");
@@ -349,6 +351,7 @@ struct http_request *http_start(struct http *http, const struct http_options *op
     request->callbacks = *callbacks;
     request->most = options->most;
     request->timeout_ms = http->curl != NULL ? options->timeout_ms : 0;
+    request->send_by_ms = options->send_by_ms;
     request->timeout.due = request_on_timeout;
     request->timeout.owner = request;
     request->url = strdup(options->url);

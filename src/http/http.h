@@ -24,6 +24,7 @@ struct http_options {
     struct stream_tls tls;
     const char *proxy;  /* copied; NULL: from https_proxy and similar variables */
     int64_t timeout_ms; /* for the whole request; with `piece`, until the first header */
+    int64_t send_by_ms; /* by host_boot_ms(): no body is sent from then on; 0: no limit */
     size_t most;        /* limit of a response in bytes, or of unconsumed bytes */
 };
 

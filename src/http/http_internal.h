@@ -24,7 +24,7 @@ struct http_request {
     CURL *easy;
     struct http_callbacks callbacks;
     struct poller_timer timeout;
-    int64_t timeout_ms;
+    int64_t timeout_ms, send_by_ms;
     struct curl_slist *headers, *connect_to;
     char *url, *body;
     size_t body_length, body_read;
@@ -34,6 +34,7 @@ struct http_request {
     size_t header_bytes;
     bool fresh;    /* bytes not passed to `piece` yet */
     bool too_long; /* exceeds `most`, or its headers HTTP_HEADERS_MAX */
+    bool too_late; /* its body may not be sent any more */
     bool refused;
     char host_port[128];
     char message[CURL_ERROR_SIZE];

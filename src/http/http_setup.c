@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Configures a request in libcurl; see http.h. */
 #include "http/http_internal.h"
+#include "process/host.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +16,14 @@ static curl_socket_t open_socket(void *owner, curlsocktype purpose, struct curl_
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
+/* Called when the connection is established, which may have taken long. */
 static size_t read_body(char *out, size_t size, size_t count, void *owner)
 {
     struct http_request *request = owner;
     size_t length = request->body_length - request->body_read;
+    request->too_late = request->send_by_ms > 0 && host_boot_ms() >= request->send_by_ms;
+    if (request->too_late)
+        return CURL_READFUNC_ABORT;
     if (length > size * count)
         length = size * count;
     memcpy(out, request->body + request->body_read, length);

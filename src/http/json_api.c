@@ -51,6 +51,12 @@ void json_api_wake(struct json_api *api)
     json_api_wake_at(api, host_boot_ms());
 }
 
+static int64_t json_request_send_by_ms(const struct json_request *request)
+{
+    int64_t give_up_at_ms = request->call.give_up_at_ms, send_by_ms = request->call.send_by_ms;
+    return send_by_ms > 0 && send_by_ms < give_up_at_ms ? send_by_ms : give_up_at_ms;
+}
+
 static bool json_request_post(struct json_api *api, struct json_request *request,
                               const char *credential, int64_t timeout_ms)
 {
@@ -73,6 +79,7 @@ static bool json_request_post(struct json_api *api, struct json_request *request
                                         .tls = *options->tls,
                                         .proxy = options->proxy,
                                         .timeout_ms = timeout_ms,
+                                        .send_by_ms = request->call.send_by_ms,
                                         .most = request->call.most};
     struct http_callbacks callbacks = {
         .piece = request->callbacks.line != NULL ? json_request_on_piece : NULL,
@@ -86,7 +93,7 @@ static bool json_request_post(struct json_api *api, struct json_request *request
 static const char *json_request_try(struct json_api *api, struct json_request *request)
 {
     const struct json_login *login = &api->options.login;
-    int64_t now_ms = host_boot_ms(), give_up_at_ms = request->call.give_up_at_ms;
+    int64_t now_ms = host_boot_ms(), send_by_ms = json_request_send_by_ms(request);
     int64_t at_ms = api->paused_until_ms > request->not_before_ms ? api->paused_until_ms
                                                                   : request->not_before_ms;
     const char *credential = NULL;
@@ -95,23 +102,24 @@ static const char *json_request_try(struct json_api *api, struct json_request *r
     /* A change needs its body: without one, a deletion would be unconditional. */
     if (request->url == NULL || (request->body == NULL && strcmp(request->call.method, "GET") != 0))
         return "out of memory";
-    if (at_ms > now_ms && at_ms >= give_up_at_ms) {
+    if (at_ms > now_ms && at_ms >= send_by_ms) {
         TEXT_JOIN(&why, api->options.name, " asks for a pause of ");
         text_add_i64(&why, (at_ms - now_ms + 999) / 1000);
         text_add(&why, " s, which is longer than the request may take; try again then");
         return api->why;
     }
-    bool waits = at_ms > now_ms || (!login->ready(login->owner) && now_ms < give_up_at_ms);
+    bool waits = at_ms > now_ms || (!login->ready(login->owner) && now_ms < send_by_ms);
     if (waits) {
-        json_api_wake_at(api, at_ms > now_ms ? at_ms : give_up_at_ms);
+        json_api_wake_at(api, at_ms > now_ms ? at_ms : send_by_ms);
         return NULL;
     }
     if (!login->credential(login->owner, &credential, &why))
         return api->why;
-    if (now_ms >= give_up_at_ms)
+    if (now_ms >= send_by_ms)
         return "the deadline passed before the request was sent";
-    return json_request_post(api, request, credential, give_up_at_ms - now_ms) ? NULL
-                                                                               : "out of memory";
+    return json_request_post(api, request, credential, request->call.give_up_at_ms - now_ms)
+               ? NULL
+               : "out of memory";
 }
 
 /* ---- the end of a request ---- */
@@ -232,7 +240,7 @@ static bool json_request_retry(struct json_request *request, const struct http_r
     }
     int64_t pause_ms = backoff_pause_ms(&request->backoff);
     request->not_before_ms = now_ms + (asked_ms > pause_ms ? asked_ms : pause_ms);
-    if (!again || request->not_before_ms >= call->give_up_at_ms)
+    if (!again || request->not_before_ms >= json_request_send_by_ms(request))
         return false;
     json_api_wake_at(api, request->not_before_ms);
     return true;

@@ -49,6 +49,7 @@ struct json_call {
     const char *const *headers;
     size_t most;           /* as in http.h */
     int64_t give_up_at_ms; /* by host_boot_ms(); of a stream: until its first header */
+    int64_t send_by_ms;    /* it is not sent from then on, not even again; 0: no limit */
     bool repeatable;       /* it may be sent again if there is no reply, or a 5xx */
     /* A server that has just started may forbid everything: 403 is retried if it has permitted such
      * a call before. */

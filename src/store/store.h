@@ -197,8 +197,9 @@ struct store_driver {
     bool (*collect)(const char *url, const struct collect_options *options, struct collection *out,
                     struct text *why);
     /* STORE_EPOCH: raises the epoch if the options say so, then reads it (admin.h). Blocks. After
-     * REPLY_OK every write that is stamped has that epoch or a later one; a write that was prepared
-     * before gets a conflict. Otherwise `why` says what is wrong. */
+     * REPLY_OK every new grant is stamped with that epoch or a later one: a write that was prepared
+     * before is stamped so, too, or gets a conflict. The page of a store names its limits.
+     * Otherwise `why` says what is wrong. */
     enum reply_status (*epoch)(const char *url, const struct epoch_options *options,
                                struct epoch_state *out, struct text *why);
 };

@@ -82,9 +82,11 @@ bool k8s_url_parse(const char *url, struct k8s_url *out, struct text *why)
 
 static bool is_object_name(const struct k8s_url *url, const char *key)
 {
-    size_t length = strlen(key);
-    return length > 0 && strlen(url->prefix) + length <= K8S_NAME_MAX &&
-           is_part(key, length, /* begins= */ url->prefix[0] == '\0', /* ends= */ true);
+    size_t length = strlen(key), before = strlen(url->prefix);
+    bool reserved = strncmp(K8S_EPOCH_LEASE, url->prefix, before) == 0 &&
+                    strcmp(&K8S_EPOCH_LEASE[before], key) == 0;
+    return length > 0 && before + length <= K8S_NAME_MAX && !reserved &&
+           is_part(key, length, /* begins= */ before == 0, /* ends= */ true);
 }
 
 bool k8s_name_of(const struct k8s_url *url, const char *key, char out[K8S_NAME_MAX + 1])

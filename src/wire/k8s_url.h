@@ -9,6 +9,9 @@
 
 #include "base/text.h"
 
+/* Not the name of any key: this Lease has the epoch of the store. */
+#define K8S_EPOCH_LEASE "leasehold-epoch"
+
 enum { K8S_NAME_MAX = 63, K8S_PREFIX_MAX = 40, K8S_CONTEXT_MAX = 255, K8S_SKEW_MAX_MS = 3600000 };
 
 enum k8s_names {
@@ -35,7 +38,7 @@ bool k8s_url_parse(const char *url, struct k8s_url *out, struct text *why);
 /*
  * False if K8S_NAMES_PLAIN cannot name the key. With K8S_NAMES_AUTO, a hashed name is the prefix,
  * "lh-" and up to 40 digits; a key that begins with "lh-" is always hashed, so that two keys never
- * share a name.
+ * share a name. A key whose name would be K8S_EPOCH_LEASE is hashed or refused, too.
  */
 bool k8s_name_of(const struct k8s_url *url, const char *key, char out[K8S_NAME_MAX + 1]);
 /* The naming scheme and the prefix under which the key has this name; false if there is none. The

@@ -41,7 +41,8 @@ hash_of() { printf '%s' "$1" | sha256sum | cut -c "1-$2"; }
 # ---- how keys are encoded ----
 
 case_of 'a key that is a name stays one' stands '' payment-api payment-api
-for key in production/deployment/payment-api Payment_API 'a b' é once:x a- a. lh-5; do
+for key in production/deployment/payment-api Payment_API 'a b' é once:x a- a. lh-5 \
+    leasehold-epoch; do
     case_of "auto: '$key' is hashed" stands '' "$key" "lh-$(hash_of "$key" 40)"
 done
 long=$(printf 'k%.0s' {1..512})
@@ -60,6 +61,10 @@ case_of 'prefix: the longest one' stands "&prefix=$forty" t/1 "${forty}lh-$(hash
 case_of 'plain: a name' stands '&names=plain' lh-5 lh-5
 verdict 'plain: what is none is refused' says 64 'names=auto' at '&names=plain' name a/b
 verdict 'and cannot be taken' says 77 'names=auto' at '&names=plain' acquire a/b -n
+verdict 'plain: the name of the epoch is reserved' \
+    says 64 'reserved' at '&names=plain&prefix=leasehold-' name epoch
+verdict 'and cannot be taken, either' \
+    says 77 'reserved' at '&names=plain' acquire leasehold-epoch -n
 verdict 'a wrong choice is a wrong call' \
     says 64 'names is auto, hash or plain' at '&names=all' name k
 verdict 'a wrong prefix is one' says 64 'a prefix has at most 40' at '&prefix=Up-' name k

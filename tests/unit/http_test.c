@@ -414,6 +414,26 @@ static void a_change_is_never_sent_twice(void **state)
     assert_int_equal(atomic_load(&posts_seen), 1);
 }
 
+/* As after a connection that took long to establish. */
+static void a_body_is_not_sent_too_late(void **state)
+{
+    static struct caller caller;
+    char url[256];
+    (void)state;
+    struct http_options ask = ask_for(url, sizeof url, "POST", "/ok?late");
+    ask.body = "x";
+    ask.body_length = 1;
+    ask.send_by_ms = 1;
+    assert_non_null(
+        http_start(http, &ask, &(struct http_callbacks){.done = on_done, .owner = &caller}));
+    assert_true(kit_until(&caller.done));
+    assert_int_equal(caller.reply.status, 0);
+    assert_non_null(strstr(caller.why, "too late to send"));
+    (void)pthread_mutex_lock(&request_lock);
+    assert_null(strstr(last_request, "/ok?late"));
+    (void)pthread_mutex_unlock(&request_lock);
+}
+
 static void free_ends_what_is_on_its_way(void **state)
 {
     static struct caller caller;
@@ -541,6 +561,7 @@ int main(void)
         STORY(a_callback_may_ask_and_cancel),
         STORY(many_share_few_connections),
         STORY(a_change_is_never_sent_twice),
+        STORY(a_body_is_not_sent_too_late),
         STORY(free_ends_what_is_on_its_way),
         STORY(certificates_are_checked),
     };

@@ -7,6 +7,7 @@
 #include "k8s_kit.h"
 
 #include "process/host.h"
+#include "store/admin.h"
 #include "store/translate.h"
 #include "wire/record_codec.h"
 
@@ -57,6 +58,60 @@ static void a_wait_beyond_the_timeout_is_reported(void **state)
     assert_true(k8s_kit_until(&asked.done, 1));
     assert_int_equal(asked.last.result, REPLY_TROUBLE);
     assert_non_null(strstr(asked.why, "slow down"));
+}
+
+/* A raise waits only for grants that are sent soon after their epoch was read. */
+static void a_grant_is_not_sent_with_an_epoch_read_long_ago(void **state)
+{
+    static const char *const first[] = {
+        NOT_FOUND, "429 Too Many Requests\r\nRetry-After: 8\n{\"message\":\"slow down\"}", NULL};
+    static const char *const later[] = {"429 Too Many Requests\r\nRetry-After: 3\n{}", NULL};
+    struct asked asked = {0};
+    (void)state;
+    k8s_kit_begin(first);
+    struct k8s *k8s = k8s_kit_store;
+    k8s->pending.timeout_ms = 20000;
+    k8s_kit_grant_key(&asked, /* revision= */ 0);
+    assert_true(k8s_kit_until(&asked.done, 1));
+    assert_int_equal(asked.last.result, REPLY_TROUBLE);
+    assert_non_null(strstr(asked.why, "slow down"));
+    assert_int_equal(answers_heard(), 2);
+    /* Another request caused the pause. */
+    k8s_kit_grant_key(&asked, /* revision= */ 0);
+    k8s->epoch.read_ms = host_boot_ms() - EPOCH_REREAD_MS + 1000;
+    assert_true(k8s_kit_until(&asked.done, 2));
+    assert_int_equal(asked.last.result, REPLY_TROUBLE);
+    assert_non_null(strstr(asked.why, "longer than the request may take"));
+    assert_int_equal(answers_heard(), 2);
+    k8s_kit_end();
+    /* A short pause is too long for an epoch that is almost outdated. */
+    k8s_kit_begin(later);
+    k8s = k8s_kit_store;
+    k8s->pending.timeout_ms = 20000;
+    k8s->epoch.read_ms = host_boot_ms() - EPOCH_REREAD_MS + 1000;
+    k8s_kit_grant_key(&asked, /* revision= */ 0);
+    assert_true(k8s_kit_until(&asked.done, 3));
+    assert_int_equal(asked.last.result, REPLY_TROUBLE);
+    assert_int_equal(answers_heard(), 1);
+}
+
+/* The epoch would be gone with the release of the lock. */
+static void a_lock_with_the_name_of_the_epoch_is_not_raised(void **state)
+{
+    static const char *const answers[] = {
+        "200 OK\n{\"metadata\":{\"name\":\"leasehold-epoch\",\"labels\":"
+        "{\"app.kubernetes.io/managed-by\":\"leasehold\"}}}",
+        NULL};
+    const struct epoch_options options = {.least = 1, .timeout_ms = 3000};
+    struct epoch_state found;
+    char words[256];
+    struct text why;
+    (void)state;
+    text_init(&why, words, sizeof words);
+    k8s_kit_begin(answers);
+    assert_int_equal(k8s_driver.epoch("k8s://blue", &options, &found, &why), REPLY_TROUBLE);
+    assert_non_null(strstr(words, "the Lease leasehold-epoch is a lock"));
+    assert_int_equal(answers_heard(), 1);
 }
 
 static void a_refused_token_is_read_anew_once(void **state)
@@ -371,6 +426,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY(too_many_requests_are_repeated_when_the_server_says),
         STORY(a_wait_beyond_the_timeout_is_reported),
+        STORY(a_grant_is_not_sent_with_an_epoch_read_long_ago),
+        STORY(a_lock_with_the_name_of_the_epoch_is_not_raised),
         STORY(a_refused_token_is_read_anew_once),
         STORY(a_forbidden_request_is_told_at_once),
         STORY(a_request_without_a_reply_is_trouble),

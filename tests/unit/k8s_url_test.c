@@ -142,6 +142,20 @@ static void plain_takes_names_only(void **state)
                      "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggg"));
 }
 
+/* The Lease of the epoch is no lock. */
+static void the_name_of_the_epoch_is_reserved(void **state)
+{
+    struct k8s_url found;
+    (void)state;
+    assert_int_equal(strlen(name("k8s://a", "leasehold-epoch")), 43);
+    assert_int_equal(strncmp(name("k8s://a?prefix=leasehold-", "epoch"), "leasehold-lh-", 13), 0);
+    assert_null(name("k8s://a?names=plain", "leasehold-epoch"));
+    assert_null(name("k8s://a?names=plain&prefix=lease", "hold-epoch"));
+    assert_false(k8s_scheme_of("leasehold-epoch", "epoch", &found));
+    assert_string_equal(name("k8s://a", "leasehold-epochs"), "leasehold-epochs");
+    assert_string_equal(name("k8s://a?prefix=a-", "leasehold-epoch"), "a-leasehold-epoch");
+}
+
 /* For every URL under which a key has a name, the prefix and the mode are found again. */
 static void a_name_tells_how_it_was_made(void **state)
 {
@@ -180,6 +194,7 @@ int main(void)
         cmocka_unit_test(the_longest_prefix_leaves_room),
         cmocka_unit_test(hashes_are_those_of_the_workflow_engine),
         cmocka_unit_test(plain_takes_names_only),
+        cmocka_unit_test(the_name_of_the_epoch_is_reserved),
         cmocka_unit_test(a_name_tells_how_it_was_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,7 +123,7 @@ static bool k8s_lease_name(const char *url, const char *key, struct text *out, s
     if (!k8s_url_parse(url, &parsed, why))
         return false;
     if (!k8s_name_of(&parsed, key, name)) {
-        text_add(why, "the key is not a valid Lease name; ?names=auto hashes it");
+        text_add(why, "the key is not a valid Lease name, or reserved; ?names=auto hashes it");
         return false;
     }
     text_add(out, name);

@@ -2,8 +2,8 @@
 /*
  * The epoch of a Kubernetes store: an annotation of one Lease of the namespace, and of each
  * record's Lease, for the epoch of its last write. The API server cannot compare two objects in one
- * write. So a process grants only with an epoch that it read at most EPOCH_FRESH_MS ago, and a
- * raise waits for longer than that before it reports success. A renewal needs no epoch and waits
+ * write. So a process sends a grant only with an epoch that it read at most EPOCH_FRESH_MS ago, and
+ * a raise waits for longer than that before it reports success. A renewal needs no epoch and waits
  * for none.
  */
 #include "process/host.h"
@@ -14,7 +14,6 @@
 #include <time.h>
 
 /* The annotation is not that of a record, which a release removes. */
-#define EPOCH_LEASE      "leasehold-epoch"
 #define EPOCH_ANNOTATION "leasehold/store-epoch"
 
 enum { RAISE_WAITS_MS = EPOCH_FRESH_MS + 1000, TRIES_MAX = 5 };
@@ -23,22 +22,22 @@ enum { RAISE_WAITS_MS = EPOCH_FRESH_MS + 1000, TRIES_MAX = 5 };
 
 bool k8s_epoch_is_due(const struct k8s *k8s)
 {
-    return k8s->epoch.read_ms == 0 || host_boot_ms() - k8s->epoch.read_ms >= EPOCH_FRESH_MS;
+    return k8s->epoch.read_ms == 0 || host_boot_ms() - k8s->epoch.read_ms >= EPOCH_REREAD_MS;
 }
 
 void k8s_epoch_path(const struct k8s *k8s, char out[LEASES_PATH + K8S_NAME_MAX + 2])
 {
-    (void)snprintf(out, LEASES_PATH + K8S_NAME_MAX + 2, "%s/" EPOCH_LEASE, k8s->leases);
+    (void)snprintf(out, LEASES_PATH + K8S_NAME_MAX + 2, "%s/" K8S_EPOCH_LEASE, k8s->leases);
 }
 
 static const char *epoch_in(const json_t *lease, uint16_t *out)
 {
     const json_t *metadata = json_object_get(lease, "metadata");
     const char *text = kube_string(json_object_get(metadata, "annotations"), EPOCH_ANNOTATION);
-    if (strcmp(kube_string(metadata, "name"), EPOCH_LEASE) != 0)
-        return "the API server's reply is not the Lease " EPOCH_LEASE;
+    if (strcmp(kube_string(metadata, "name"), K8S_EPOCH_LEASE) != 0)
+        return "the API server's reply is not the Lease " K8S_EPOCH_LEASE;
     return k8s_epoch_parse(text, out) ? NULL
-                                      : "the epoch in the Lease " EPOCH_LEASE
+                                      : "the epoch in the Lease " K8S_EPOCH_LEASE
                                         " is not a number from 1 to 255";
 }
 
@@ -85,7 +84,7 @@ static json_t *epoch_lease(const json_t *before, uint16_t epoch)
     json_t *json = before != NULL
                        ? json_deep_copy(before)
                        : json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "coordination.k8s.io/v1",
-                                   "kind", "Lease", "metadata", "name", EPOCH_LEASE);
+                                   "kind", "Lease", "metadata", "name", K8S_EPOCH_LEASE);
     json_t *annotations = kube_child(kube_child(json, "metadata"), "annotations");
     if (annotations == NULL ||
         json_object_set_new(annotations, EPOCH_ANNOTATION, json_sprintf("%u", epoch)) != 0) {
@@ -93,6 +92,13 @@ static json_t *epoch_lease(const json_t *before, uint16_t epoch)
         return NULL;
     }
     return json;
+}
+
+/* A lock of a version that did not reserve the name: its release would delete the epoch. */
+static bool epoch_is_lock(const json_t *lease)
+{
+    const json_t *labels = json_object_get(json_object_get(lease, "metadata"), "labels");
+    return strcmp(kube_string(labels, K8S_LEASE_LABEL), K8S_LEASE_LABEL_VALUE) == 0;
 }
 
 /* Reads the Lease, and writes it if its epoch is too low. True: try again, it has changed. */
@@ -108,6 +114,9 @@ static bool epoch_try(struct k8s *k8s, uint16_t least, struct epoch_state *out,
     bool missing =
         read.status == 404 &&
         strcmp(kube_string(json_object_get(read.json, "details"), "kind"), "leases") == 0;
+    if (wrong == NULL && there && least > 0 && epoch_is_lock(read.json))
+        wrong = "the Lease " K8S_EPOCH_LEASE
+                " is a lock of an older version: delete it, then raise --above a token";
     out->now_ms = read.now_ms != TIME_UNKNOWN ? read.now_ms : -1;
     *out_result = REPLY_OK;
     if (wrong != NULL) {
@@ -163,7 +172,7 @@ enum reply_status k8s_epoch(const char *url, const struct epoch_options *options
     while (epoch_try(k8s, options->least, &state, &result, why) && ++tries < TRIES_MAX)
         state.epoch = 0;
     if (tries == TRIES_MAX) {
-        text_add(why, "others write the Lease " EPOCH_LEASE ", too; try again");
+        text_add(why, "others write the Lease " K8S_EPOCH_LEASE ", too; try again");
         result = REPLY_TROUBLE;
     }
     if (result == REPLY_OK && options->least > 0)
@@ -171,7 +180,7 @@ enum reply_status k8s_epoch(const char *url, const struct epoch_options *options
     if (result == REPLY_OK) {
         state.revision = epoch_revision(k8s);
         (void)snprintf(state.kept, sizeof state.kept,
-                       "the Lease " EPOCH_LEASE " of the namespace %s of %s",
+                       "the Lease " K8S_EPOCH_LEASE " of the namespace %s of %s",
                        k8s->kube.config.namespace, k8s->kube.config.server);
         *out = state;
     }

@@ -136,7 +136,10 @@ bool k8s_collect(const char *url, const struct collect_options *options, struct 
 void k8s_diagnose(const char *url, const struct diagnosis *diagnosis);
 
 /* k8s_epoch.c */
-enum { EPOCH_FRESH_MS = 5000 }; /* no grant is written with an epoch that was read earlier */
+enum {
+    EPOCH_FRESH_MS = 5000,  /* no grant is sent with an epoch that was read earlier */
+    EPOCH_REREAD_MS = 4000, /* it is read again before a grant, which so has time to be sent */
+};
 bool k8s_epoch_is_due(const struct k8s *k8s);
 /* The path of its Lease. */
 void k8s_epoch_path(const struct k8s *k8s, char out[LEASES_PATH + K8S_NAME_MAX + 2]);

@@ -178,11 +178,13 @@ static void k8s_request_send(struct k8s_request *pending, enum k8s_phase phase, 
 {
     struct k8s *k8s = pending->k8s;
     struct json_callbacks callbacks = {.done = k8s_request_on_reply, .owner = pending};
+    bool grants = phase == PHASE_WRITING && pending->base.request.summary.new_grants > 0;
     struct json_call call = {.method = method,
                              .path = path,
                              .body = body,
                              .most = phase == PHASE_LISTING ? LIST_MAX : LEASE_REPLY_MAX,
                              .give_up_at_ms = pending->base.deadline_ms,
+                             .send_by_ms = grants ? k8s->epoch.read_ms + EPOCH_FRESH_MS : 0,
                              .forbidden_later = true};
     pending->phase = phase;
     json_request_start(&pending->http, k8s->kube.json, &call, &callbacks);
@@ -432,7 +434,7 @@ static void k8s_request_start(struct k8s_request *pending)
     }
     if (!named)
         k8s_request_fail(pending, REPLY_DENIED,
-                         "the key is not a valid Lease name; ?names=auto hashes it");
+                         "the key is not a valid Lease name, or reserved; ?names=auto hashes it");
     else if (request->verb == VERB_STORE_READ)
         k8s_request_read(pending, PHASE_READING);
     else if (request->condition.kind == IF_GRANT)
