@@ -83,8 +83,8 @@ struct store_facts {
     bool tests_grant;          /* supports IF_GRANT … */
     bool renews_by_revision;   /* … but not for a renewal */
     bool wakes_with_record;    /* a wake-up carries the written record */
-    uint32_t waiters_max;      /* longest queue that a newcomer may join, at most WAITERS_MAX; a waiter
-                                * that was passed over returns beyond it */
+    uint32_t waiters_max;      /* longest queue, at most WAITERS_MAX; only waiters that were passed
+                                * over return beyond it */
     int64_t margin_ms;         /* error of the store's clock, added before anything expires */
     int64_t answer_ms;         /* usual time of a reply */
     int64_t reply_timeout_ms;  /* of the first attempt; retries wait longer */
