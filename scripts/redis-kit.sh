@@ -58,12 +58,14 @@ redis_wait() { # redis_wait NAME: until it answers; false when it ended instead
     return 1
 }
 
-# redis_launch NAME ARGUMENT…: starts a server in its folder, which may contain older data.
+# redis_launch NAME ARGUMENT…: starts a server in its folder, which may contain older data. Its pid
+# is in the file `pid` there.
 redis_launch() {
     local name=$1 program=$redis_program
     shift
     (cd "$redis_root/$name" && exec "$program" "$@" >>log 2>&1 </dev/null) &
     redis_pid[$name]=$!
+    printf '%s\n' "$!" >"$redis_root/$name/pid"
 }
 
 # redis_start NAME ARGUMENT…: on a port of its own (the same one after a restart). A port that

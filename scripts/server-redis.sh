@@ -11,15 +11,18 @@ mkdir -p "$folder"
 . "$(dirname "$0")/redis-kit.sh"
 redis_begin "$folder"
 
-# state_is LETTERS: the process in the file `pid` is in one of these states; X: there is none.
+# True if the process in the file `pid` is the server: after its end the number may be another's.
+is_server() { [[ /proc/$(<"$folder/one/pid")/cwd -ef $folder/one ]]; }
+# state_is LETTERS: the server is in one of these states; X: there is none.
 state_is() {
     local state=
-    state=$(sed 's/.*) \(.\).*/\1/' "/proc/$(<"$folder/pid")/stat" 2>/dev/null) || true
+    ! is_server ||
+        state=$(sed 's/.*) \(.\).*/\1/' "/proc/$(<"$folder/one/pid")/stat" 2>/dev/null) || true
     [[ $1 == *"${state:-X}"* ]]
 }
 send() { # send SIGNAL LETTERS: until its state is one of these
-    [[ -s $folder/pid ]] || return 0
-    kill "-$1" "$(<"$folder/pid")" 2>/dev/null || true
+    [[ -s $folder/one/pid ]] || return 0
+    ! is_server || kill "-$1" "$(<"$folder/one/pid")" 2>/dev/null || true
     redis_until "$1" state_is "$2"
 }
 
@@ -28,17 +31,23 @@ start)
     port=$(cat "$folder/port" 2>/dev/null || true)
     [[ -z $port ]] || redis_port[one]=$port
     redis_start one
-    [[ -z $port || $port == "${redis_port[one]}" ]] # else another process took it
-    printf '%s\n' "${redis_port[one]}" >"$folder/port"
-    printf '%s\n' "${redis_pid[one]}" >"$folder/pid" ;;
+    [[ -z $port || $port == "${redis_port[one]}" ]] || { # another process took it
+        redis_kill one
+        rm -f "$folder/one/pid"
+        exit 1
+    }
+    printf '%s\n' "${redis_port[one]}" >"$folder/port" ;;
 url) printf 'redis://127.0.0.1:%s\n' "${3:-$(<"$folder/port")}" ;;
 port) cat "$folder/port" ;;
 freeze) send STOP T ;;
 thaw) send CONT RSDXZ ;;
-kill) send KILL XZ ;;
+kill)
+    send KILL XZ
+    rm -f "$folder/one/pid" ;;
 stop)
     send CONT RSDXZ
-    send TERM XZ ;;
+    send TERM XZ
+    rm -f "$folder/one/pid" ;;
 *)
     printf 'server-redis.sh: unknown verb %s\n' "$verb" >&2
     exit 1 ;;

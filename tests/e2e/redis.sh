@@ -218,8 +218,13 @@ for how in '' '?scripts=no'; do
     redis_cli master set "lock:bad$how/f" 'leasehold:99999999999999999999999999999 1 {}' >/dev/null
     redis_cli master set "lock:bad$how/g" 'leasehold:17 1 no record' >/dev/null
     redis_cli master set "lock:bad$how/h" 'leasehold:of another program' >/dev/null
-    verdict "records that were overwritten hide no other: $how" test "$(listing "bad$how/")" = \
-        "/a held /b unreadable /c unreadable /d held /e unreadable /f unreadable /g unreadable"
+    redis_cli master set "lock:bad$how/i" 'leasehold:12 5 ' >/dev/null
+    wanted='/a held /b unreadable /c unreadable /d held /e unreadable /f unreadable'
+    wanted+=' /g unreadable /i unreadable'
+    verdict "records that were overwritten hide no other: $how" \
+        test "$(listing "bad$how/")" = "$wanted"
+    verdict "a record without bytes is not free: $how" says 69 . \
+        "$program" --store-timeout 1s acquire "bad$how/i" -n
     verdict "the value of another program is its lock: $how" \
         says 0 '^held: .*leasehold:of another program' "$program" status "bad$how/h"
     verdict 'list ends well' says 0 "^unreadable: bad.*/c: .*(WRONGTYPE|has no revision)" \
@@ -260,5 +265,53 @@ redis_launch master --bind 127.0.0.1 --port "${redis_port[master]}" --unixsocket
 redis_until 'it loads' redis_says master 'loading:1' info persistence
 expect 'the server loads its data' 69 'load' "redis://127.0.0.1:${redis_port[master]}" "${try[@]}"
 settle
+redis_kill master
+
+# ---- a slot that is being migrated ----
+
+redis_start_cluster
+export LEASEHOLD_STORE=redis://127.0.0.1:${redis_port[one]}
+token=$("$program" acquire k --ttl 1m)
+slot=$(redis_cli one cluster keyslot lock:k)
+keys=()
+for from in one two three; do
+    mapfile -t keys < <(redis_cli "$from" cluster getkeysinslot "$slot" 10)
+    ((${#keys[@]} < 2)) || break
+done
+to=one
+[[ $from != one ]] || to=two
+verdict 'a sole grant and its counter are two keys' test "${#keys[@]}" = 2
+
+migrates() { # migrates FROM TO: from now on
+    redis_cli "$2" cluster setslot "$slot" importing "$(redis_cli "$1" cluster myid)" >/dev/null
+    redis_cli "$1" cluster setslot "$slot" migrating "$(redis_cli "$2" cluster myid)" >/dev/null
+}
+moved() { # moved FROM TO KEY…
+    local from=$1 to=$2
+    shift 2
+    redis_cli "$from" migrate 127.0.0.1 "${redis_port[$to]}" '' 0 5000 keys "$@" >/dev/null
+}
+hasty=("$program" --store-timeout 1s)
+migrates "$from" "$to"
+verdict 'a grant is renewed while its slot is migrated' \
+    says 0 . "$program" renew k --token "$token" --ttl 1m
+verdict 'and is held' says 75 '^busy: ' "$program" acquire k -n
+moved "$from" "$to" lock:k
+verdict 'not while its keys are apart' says 69 'being moved' "${hasty[@]}" renew k --token "$token"
+moved "$from" "$to" "${keys[@]}"
+verdict 'and again when both were moved' says 0 . "$program" renew k --token "$token" --ttl 1m
+verdict 'and is released' says 0 . "$program" release k --token "$token"
+verdict 'a free key is not taken meanwhile' says 69 'being moved' "${hasty[@]}" acquire k -n
+for name in "$to" "$from"; do
+    redis_cli "$name" cluster setslot "$slot" node "$(redis_cli "$to" cluster myid)" >/dev/null
+done
+for i in 1 2; do "$program" acquire k --shared --ttl 1m >/dev/null; done
+migrates "$to" "$from"
+verdict 'a record with two holders is read there' says 0 '^held: ' "$program" status k
+moved "$to" "$from" "${keys[@]}"
+verdict 'and is not taken for a foreign lock when a part was moved' \
+    says 69 'being moved' "${hasty[@]}" status k
+verdict 'nor without scripts' eval \
+    'LEASEHOLD_STORE+=?scripts=no says 69 . "${hasty[@]}" status k'
 
 finish

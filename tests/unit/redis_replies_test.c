@@ -292,6 +292,32 @@ static void an_error_is_shown_without_control_characters(void **state)
     assert_non_null(strstr(heard.why, "ERR red ?[31m and ?"));
 }
 
+/* ---- revisions ---- */
+
+static const char *has_a_foreign_lock(size_t connection, const char *command)
+{
+    (void)connection;
+    if (begins(command, "GET lock:k"))
+        return "$1\r\nx\r\n";
+    if (begins(command, "GET leasehold:{@AML}:lock:k"))
+        return "_\r\n";
+    if (begins(command, "GET leasehold:{@AML}"))
+        return "$14\r\n35184372088932\r\n"; /* 2^45 + 100 */
+    return plausible(command);
+}
+
+static void a_foreign_lock_has_the_revision_of_the_counter(void **state)
+{
+    (void)state;
+    server.reply = has_a_foreign_lock;
+    open_store("?scripts=no");
+    submit(VERB_STORE_READ, "k", 0, NULL);
+    until_heard(1);
+    assert_int_equal(heard.reply.result, REPLY_OK);
+    assert_int_equal(heard.reply.written.epoch, 1);
+    assert_int_equal(heard.reply.written.revision, 100);
+}
+
 /* ---- lists ---- */
 
 static const char *scans_without_end(size_t connection, const char *command)
@@ -316,6 +342,32 @@ static void a_list_without_end_is_trouble(void **state)
     assert_int_equal(heard.reply.result, REPLY_TROUBLE);
     assert_non_null(strstr(heard.why, "SCAN"));
     assert_true(until_said("COUNT 16000"));
+}
+
+static const char *scans_other_names_without_end(size_t connection, const char *command)
+{
+    static char words[96];
+    static unsigned cursor;
+    (void)connection;
+    if (!begins(command, "SCAN"))
+        return plausible(command);
+    cursor++;
+    (void)snprintf(words, sizeof words, "*2\r\n$8\r\n%08u\r\n*1\r\n$13\r\nlock:%08u\r\n", cursor,
+                   cursor);
+    return words;
+}
+
+/* The names of other programs do not extend the time, nor count as reported keys. */
+static void a_list_of_other_names_without_end_is_trouble(void **state)
+{
+    (void)state;
+    timeout_ms = 100;
+    server.reply = scans_other_names_without_end;
+    open_store("");
+    submit(VERB_STORE_LIST, "", 0, NULL);
+    until_heard(1);
+    assert_int_equal(heard.reply.result, REPLY_TROUBLE);
+    assert_non_null(strstr(heard.why, "SCAN continues"));
 }
 
 /* ---- two connections ---- */
@@ -475,7 +527,9 @@ int main(void)
         CASE(numbers_out_of_bounds_are_trouble_without_scripts),
         CASE(a_write_is_not_answered_with_what_somebody_else_wrote),
         CASE(an_error_is_shown_without_control_characters),
+        CASE(a_foreign_lock_has_the_revision_of_the_counter),
         CASE(a_list_without_end_is_trouble),
+        CASE(a_list_of_other_names_without_end_is_trouble),
         CASE(a_server_that_becomes_newer_is_heard_on_one_connection),
         CASE(every_odd_reply_ends_in_an_answer),
         CASE(every_odd_reply_ends_in_an_answer_without_scripts),

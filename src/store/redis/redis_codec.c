@@ -70,11 +70,13 @@ static bool remove_foreign(const struct redis *redis, struct record *record, boo
     return found;
 }
 
-static void send_keys(struct redis_conn *conn, const struct redis_names *names)
+/* Without the record's name, which does not exist beside a sole grant, if the slot is migrated. */
+static void send_keys(struct redis_conn *conn, const struct redis_names *names, bool migrates)
 {
+    bool bare = migrates && names->family != REDIS_WATERMARK;
     conn_arg_raw(conn, redis_script_call);
     conn_arg(conn, names->family == REDIS_WATERMARK ? names->record : names->plain);
-    conn_arg(conn, names->record);
+    conn_arg(conn, bare ? names->counter : names->record);
     conn_arg(conn, names->counter);
 }
 
@@ -195,7 +197,7 @@ static void send_write(struct redis *redis, struct redis_op *op, struct redis_co
     size_t named = request->wake_count - request->spare_count;
     conn_begin(conn, &op->call,
                NAMES + last + request->wake_count + (request->spare_count > 0 ? 1 : 0));
-    send_keys(conn, names);
+    send_keys(conn, names, op->migrates);
     send_condition(conn, request);
     conn_arg(conn, redis->changes.name);
     send_optional_number(conn, condition->ends_ms);
@@ -230,7 +232,7 @@ bool command_send(struct redis *redis, struct redis_op *op, struct redis_conn *c
         (void)CONN_SEND(conn, NULL, "ASKING");
     if (op->base.request.verb == VERB_STORE_READ) {
         conn_begin(conn, &op->call, 7);
-        send_keys(conn, &names);
+        send_keys(conn, &names, op->migrates);
         conn_arg(conn, "read");
     } else {
         send_write(redis, op, conn, &names);
@@ -264,7 +266,7 @@ bool snapshot_set_record(struct snapshot *snapshot, const char *text, size_t len
     size_t begin = redis_record_read(text, length, /* from= */ 0, &snapshot->written);
     snapshot->bytes = text + begin;
     snapshot->length = length - begin;
-    return begin > 0 && snapshot->written.revision > 0;
+    return begin > 0 && begin < length && snapshot->written.revision > 0;
 }
 
 bool snapshot_parse(const struct resp_item *item, struct resp_walk *walk, struct snapshot *out)

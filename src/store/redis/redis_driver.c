@@ -93,6 +93,15 @@ static bool load_and_repeat(struct redis_op *op)
     return command_send(op->redis, op, conn);
 }
 
+/* The error means that nothing was written. */
+static bool repeat_for_sole_grant(struct redis_op *op)
+{
+    if (op->migrates)
+        return false;
+    op->migrates = true;
+    return command_send(op->redis, op, op->conn);
+}
+
 static void on_script_reply(struct conn_call *call, const struct resp_item *item,
                             struct resp_walk *walk, const struct conn_error *error)
 {
@@ -102,6 +111,7 @@ static void on_script_reply(struct conn_call *call, const struct resp_item *item
         redis_op_end(op, NULL, error);
     } else if (item->kind == RESP_ERROR &&
                ((resp_begins(item, "NOSCRIPT") && load_and_repeat(op)) ||
+                (resp_begins(item, "TRYAGAIN") && repeat_for_sole_grant(op)) ||
                 node_redirects(op, item))) {
         return;
     } else if (item->kind == RESP_ERROR) {

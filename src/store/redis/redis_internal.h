@@ -79,6 +79,7 @@ struct redis_op {
     unsigned redirects;
     bool asking;                 /* the slot is being migrated there */
     bool reloaded;               /* resent because the server did not have the script */
+    bool migrates;               /* resent because not all keys of the slot are there */
     bool waits_behind;           /* the write queues first behind a foreign lock */
     bool leaves_free;            /* the write leaves no holder */
     bool breaks;                 /* it breaks a foreign lock */

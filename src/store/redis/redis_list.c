@@ -27,7 +27,7 @@ struct listing {
     void *delivered;        /* a tree of keys … */
     size_t delivered_bytes; /* … and its approximate memory */
     int page;
-    int64_t found_ms;  /* when the last new key was found */
+    int64_t found_ms;  /* when the last key was reported */
     unsigned pattern;  /* the number of the pattern … */
     struct node *node; /* … and the node that are being scanned */
     size_t queries;
@@ -99,18 +99,34 @@ static void listing_continue(struct listing *listing)
         listing_end(listing, NULL);
 }
 
+/* The limits apply to reported keys. Others are forgotten, so that they take no memory. */
+static void listing_settle_key(struct listing *listing, const char *key, bool reported)
+{
+    if (reported) {
+        listing->delivered_bytes += strlen(key) + KEY_COSTS;
+        listing->found_ms = host_boot_ms();
+        return;
+    }
+    char **found = tfind(key, &listing->delivered, compare_keys);
+    char *copy = found != NULL ? *found : NULL;
+    if (copy != NULL)
+        (void)tdelete(key, &listing->delivered, compare_keys);
+    free(copy);
+}
+
 static void on_list_query(void *caller, const char *key, const struct snapshot *snapshot,
                           const struct conn_error *error)
 {
     struct listing *listing = caller;
     struct store_reply reply;
+    bool ours = error != NULL || snapshot->length > 0; /* else at most a foreign lock */
     listing->queries--;
     if (error != NULL && !error->of_record) {
         listing_end(listing, error);
         return;
     }
-    /* A foreign lock alone is no record of ours. */
-    if (!listing->ended && (error != NULL || snapshot->length > 0)) {
+    listing_settle_key(listing, key, ours);
+    if (!listing->ended && ours) {
         redis_query_reply(listing->redis, key, snapshot, error, &reply);
         reply.more = true;
         reply.key = key;
@@ -119,18 +135,15 @@ static void on_list_query(void *caller, const char *key, const struct snapshot *
     listing_continue(listing);
 }
 
-/* True if the key was not reported yet. */
+/* True if the key was not reported yet and is not being queried. */
 static bool listing_add_key(struct listing *listing, const char *key)
 {
     char *copy = strdup(key);
     char **found = copy != NULL ? tsearch(copy, &listing->delivered, compare_keys) : NULL;
-    if (found == NULL || *found != copy)
+    bool added = found != NULL && *found == copy;
+    if (!added)
         free(copy);
-    if (found != NULL && *found != copy)
-        return false;
-    listing->delivered_bytes += strlen(key) + KEY_COSTS;
-    listing->found_ms = host_boot_ms();
-    return true;
+    return added || found == NULL;
 }
 
 /* Returns NULL while the next page may be requested. */

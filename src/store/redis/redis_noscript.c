@@ -126,22 +126,27 @@ static void txn_take_record(struct txn *txn, const struct resp_item *item)
     snapshot->foreign = snapshot->foreign && !txn->own;
 }
 
-/* Digits only, few enough that seconds fit in milliseconds. */
+/* Digits only, and at most so many. */
+static bool read_digits(const struct resp_item *item, size_t most, int64_t *out)
+{
+    int64_t number = 0;
+    if (item->kind != RESP_TEXT || item->length == 0 || item->length > most)
+        return false;
+    for (size_t i = 0; i < item->length; i++) {
+        if (item->text[i] < '0' || item->text[i] > '9')
+            return false;
+        number = number * 10 + (item->text[i] - '0');
+    }
+    *out = number;
+    return true;
+}
+
+/* Few enough digits that seconds fit in milliseconds. */
 static bool read_time_part(struct resp_walk *walk, int64_t *out)
 {
     enum { DIGITS_MAX = 12 };
     struct resp_item part;
-    int64_t number = 0;
-    if (!resp_next(walk, &part) || part.kind != RESP_TEXT || part.length == 0 ||
-        part.length > DIGITS_MAX)
-        return false;
-    for (size_t i = 0; i < part.length; i++) {
-        if (part.text[i] < '0' || part.text[i] > '9')
-            return false;
-        number = number * 10 + (part.text[i] - '0');
-    }
-    *out = number;
-    return true;
+    return resp_next(walk, &part) && read_digits(&part, DIGITS_MAX, out);
 }
 
 static void txn_take_time(struct txn *txn, const struct resp_item *item, struct resp_walk *walk)
@@ -154,6 +159,16 @@ static void txn_take_time(struct txn *txn, const struct resp_item *item, struct 
     }
     txn->snapshot.now_ms = seconds * 1000 + micros / 1000;
     txn->node->clock_offset_ms = txn->snapshot.now_ms - host_boot_ms();
+}
+
+/* A counter that does not exist starts with the clock; 0, which is no revision, if it is no number
+ * that a counter can have. */
+static void txn_take_counter(struct txn *txn, const struct resp_item *item)
+{
+    enum { DIGITS_MAX = 16 };
+    int64_t count = item->kind == RESP_NULL ? txn->snapshot.now_ms : 0;
+    (void)read_digits(item, DIGITS_MAX, &count);
+    txn->count = count;
 }
 
 static void txn_take_count(struct txn *txn, const struct resp_item *item)
@@ -176,14 +191,16 @@ static void txn_take_exec(struct txn *txn, const struct resp_item *item, struct 
             txn_fail(txn, conn_explain(&txn->node->conn, &part));
 }
 
-/* The replies to txn_send_reads() and to what follows it. */
-enum { AT_VALUE = 1, AT_RECORD, AT_PTTL, AT_TIME, AT_LAST = 6 };
+/* The replies to txn_send_reads(); then the counter, if no revision is drawn. */
+enum { AT_VALUE = 1, AT_RECORD, AT_PTTL, AT_TIME, AT_COUNTER };
 
 static void txn_take(struct txn *txn, unsigned at, const struct resp_item *item,
                      struct resp_walk *walk)
 {
     bool last = txn->call.pending == 0;
-    if (txn->stage == STAGE_WRITE ? last : at == AT_LAST && txn->stage == STAGE_READ)
+    if (last && txn->stage == STAGE_DRAW)
+        txn_take_count(txn, item);
+    else if (last)
         txn_take_exec(txn, item, walk);
     else if (txn->stage == STAGE_WRITE)
         return; /* QUEUED */
@@ -197,8 +214,8 @@ static void txn_take(struct txn *txn, unsigned at, const struct resp_item *item,
         txn->snapshot.pttl_ms = item->number;
     else if (at == AT_TIME)
         txn_take_time(txn, item, walk);
-    else if (at == AT_LAST)
-        txn_take_count(txn, item);
+    else if (at == AT_COUNTER && txn->stage == STAGE_READ)
+        txn_take_counter(txn, item);
 }
 
 /* ---- stages ---- */
@@ -245,6 +262,7 @@ static void txn_send_reads(struct txn *txn, enum stage stage)
 static void txn_read(struct txn *txn)
 {
     txn_send_reads(txn, STAGE_READ);
+    TXN_SEND(txn, "GET", txn->names.counter);
     TXN_SEND(txn, "MULTI");
     TXN_SEND(txn, "EXEC");
 }
@@ -400,12 +418,10 @@ static void txn_finish(struct txn *txn)
 {
     struct snapshot *snapshot = &txn->snapshot;
     bool wrote = txn->stage == STAGE_WRITE;
-    /* No record of ours has a revision above the clock that its counter started with. */
-    int64_t order = wrote || txn->count > 0 ? txn->count : snapshot->now_ms;
     if (wrote)
         txn_publish(txn);
     if (wrote || (snapshot->foreign && snapshot->length == 0))
-        snapshot->written = stamp_of_order((uint64_t)order, snapshot->now_ms);
+        snapshot->written = stamp_of_order((uint64_t)txn->count, snapshot->now_ms);
     snapshot->foreign = snapshot->foreign && !wrote;
     snapshot->wrote = wrote;
     snapshot->holds = wrote || txn->op->base.request.verb == VERB_STORE_READ;

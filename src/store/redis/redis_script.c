@@ -18,8 +18,14 @@ _Static_assert(WAKE_RECORD_MAX == 8192 && WAKE_SESSIONS_MAX == 8,
 static const char script_read[] =
     "-- One request of leasehold: reads a key's record and, if the condition holds, changes it.\n"
     "-- KEYS: the plain name that other programs use (if there is none, the record's again), the\n"
-    "-- record's name, the revision counter. Arguments are data, never part of this text.\n"
+    "-- record's name, the revision counter. Arguments are data, never part of this text. While a\n"
+    "-- slot is migrated, every key must exist: then the counter is also in the place of the\n"
+    "-- record's name, and only a sole grant can be read and written.\n"
     "local call, plain, name = redis.call, KEYS[1], KEYS[2]\n"
+    "local bare = name == KEYS[3]\n"
+    "if bare then\n"
+    "  name = name .. ':' .. plain\n"
+    "end\n"
     "local clock = call('TIME')\n"
     "local now = clock[1] .. string.sub('00000' .. clock[2], -6, -4)\n"
     "local value, kept, revision, own, foreign = false, false, '', false, false\n"
@@ -38,6 +44,8 @@ static const char script_read[] =
     "local sole = value and string.match(value, '^leasehold:(%d+) %d+ ')\n"
     "if sole then\n"
     "  kept, revision, own = value, sole, true\n"
+    "elseif bare then\n"
+    "  return redis.error_reply('TRYAGAIN the record may be on another node')\n"
     "else\n"
     "  kept = call('GET', name)\n"
     "  revision = kept and string.match(kept, '^(%d+) %d+ ') or ''\n"
@@ -107,6 +115,10 @@ static const char script_write[] =
     "  end\n"
     "  kept = sole and string.sub(kept, 11) or kept or ''\n"
     "  return {condition == 'read' and 1 or 0, tonumber(now), kept, foreign, rest, count}\n"
+    "end\n"
+    "\n"
+    "if bare and bytes ~= '' and (ARGV[6] or '') ~= '' then\n"
+    "  return redis.error_reply('TRYAGAIN the record cannot be written here')\n"
     "end\n"
     "\n"
     "-- The new revision, with a blank behind it.\n"
@@ -195,5 +207,5 @@ void redis_script(struct text *out)
 
 /* The SHA-1 of the whole script, as the server computes it; then three keys follow. */
 const char redis_script_call[] = "$7\r\nEVALSHA\r\n"
-                                 "$40\r\n5873ec18ad0c4b24bafae6534d194da3a0317d80\r\n"
+                                 "$40\r\n50bd1afa4cb900be36ebb530bffaffcc141208a4\r\n"
                                  "$1\r\n3\r\n";
