@@ -233,17 +233,20 @@ static bool is_awake(const struct world *world, const struct waiter *waiter)
     return false;
 }
 
-/* Only a waiter that returns, with its old ticket, may exceed the store's limit. */
+/* Only a waiter that returns, because it was passed over, may exceed the store's limit. */
 static void check_length(struct world *world, const struct change *change)
 {
     const struct record *before = &world->before, *after = &world->after;
     if (after->waiter_count <= before->waiter_count ||
         after->waiter_count <= world->rules.facts.waiters_max)
         return;
-    for (size_t i = 0; i < after->waiter_count; i++)
-        if (after->waiters[i].ticket >= before->next_ticket)
+    for (size_t i = 0; i < after->waiter_count; i++) {
+        const struct waiter *waiter = &after->waiters[i];
+        if (record_waiter_by_session(&world->before, waiter->session) == NULL &&
+            waiter->passed == 0)
             oracle_fail(world, change->writer, "rule 4",
                         "the queue is longer than the store admits");
+    }
 }
 
 static void check_places(struct world *world, const struct change *change)
@@ -423,13 +426,14 @@ static void check_refused(struct world *world, const struct actor *actor,
                           const struct lease_output *out)
 {
     enum outcome outcome = out->outcome;
-    bool full = out->why != NULL && strcmp(out->why, "queue full") == 0;
-    const struct acquisition *own = &world->acquisitions[actor->number];
-    if (full && own->passed_over && own->told_waiting && own->ticket != 0)
-        oracle_fail(world, actor, "rule 4", "the queue is full for a waiter that was passed over");
     if (!actor->answered)
         oracle_fail(world, actor, "rule 10", "told of others while the store never answered");
     read_truth(world, actor);
+    const struct acquisition *own = &world->acquisitions[actor->number];
+    bool full = out->why != NULL && strcmp(out->why, "queue full") == 0;
+    bool knew = own->passed_over && own->told_waiting && own->ticket != 0;
+    if (full && knew && !has_ticket(&world->before, own->ticket)) /* of a queue that began anew */
+        oracle_fail(world, actor, "rule 4", "the queue is full for a waiter that was passed over");
     if (world->rules.facts.judge != JUDGE_OBSERVED && world->rules.facts.margin_ms == 0)
         check_blocker(world, actor, outcome);
     if (world->acquisitions[actor->number].writes_in_flight > 0)
