@@ -211,6 +211,8 @@ static void check_return(struct world *world, const struct change *change,
     if (knew && !returned && !has_ticket(&world->before, own->ticket))
         oracle_fail(world, change->writer, "rule 4",
                     "a waiter that was passed over lost its place");
+    if (waiter->passed == 0 && own->ticket != 0) /* a new queue may give out the same number */
+        own->told_waiting = false;
 }
 
 /* A later ticket of the same request may be unknown to it: it is notified only once. */
