@@ -424,18 +424,11 @@ static void check_blocker(struct world *world, const struct actor *actor, enum o
 }
 
 /* Busy and cooling are facts about the store, and leave no grant of the client behind. */
-static void check_refused(struct world *world, const struct actor *actor,
-                          const struct lease_output *out)
+static void check_refused(struct world *world, const struct actor *actor, enum outcome outcome)
 {
-    enum outcome outcome = out->outcome;
     if (!actor->answered)
         oracle_fail(world, actor, "rule 10", "told of others while the store never answered");
     read_truth(world, actor);
-    const struct acquisition *own = &world->acquisitions[actor->number];
-    bool full = out->why != NULL && strcmp(out->why, "queue full") == 0;
-    bool knew = own->passed_over && own->told_waiting && own->ticket != 0;
-    if (full && knew && !has_ticket(&world->before, own->ticket)) /* of a queue that began anew */
-        oracle_fail(world, actor, "rule 4", "the queue is full for a waiter that was passed over");
     if (world->rules.facts.judge != JUDGE_OBSERVED && world->rules.facts.margin_ms == 0)
         check_blocker(world, actor, outcome);
     if (world->acquisitions[actor->number].writes_in_flight > 0)
@@ -499,7 +492,7 @@ void oracle_told(struct world *world, struct actor *actor, const struct lease_ou
     case NOTIFY_ENDED:
         world->counts->unavailable += out->outcome == OUTCOME_UNAVAILABLE ? 1 : 0;
         if (out->outcome == OUTCOME_BUSY || out->outcome == OUTCOME_COOLING)
-            check_refused(world, actor, out);
+            check_refused(world, actor, out->outcome);
         if (out->outcome == OUTCOME_OK)
             oracle_once_told(world, actor);
         return;
