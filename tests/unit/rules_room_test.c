@@ -44,6 +44,9 @@ static void a_full_queue_is_busy_and_says_so(void **state)
     for (size_t i = 0; i < WAITERS_MAX; i++)
         assert_kind(act(asking_number(i)), VERDICT_WAITING, /* write= */ true);
     assert_full(ask("z"));
+    struct request returning = asking("z"); /* even to one that was passed over */
+    returning.ticket = 1;
+    assert_full(act(returning));
     assert_int_equal(record.waiter_count, WAITERS_MAX);
     assert_kind(act(asking_number(7)), VERDICT_WAITING, /* write= */ false);
 }
