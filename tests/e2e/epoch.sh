@@ -232,4 +232,12 @@ denied() {
     ! grep -q pw "$seen"
 }
 case_of 'redis: a user without the right is refused, and nothing is changed' denied
+unreadable() {
+    redis_cli one flushall >/dev/null
+    leasehold acquire job >/dev/null
+    redis_cli one set "$(redis_cli one --scan --pattern 'leasehold:{*}')" nonsense >/dev/null
+    says 69 'revision counter .* is not a number; delete it' leasehold epoch
+    says 69 'the epoch of tokens cannot be read: ' leasehold doctor
+}
+case_of 'redis: a counter that is no number is named, by doctor too' unreadable
 finish
