@@ -76,7 +76,7 @@ enum judge {
     JUDGE_OBSERVED,   /* unchanged on the observer's own clock for the whole length */
 };
 
-/* What the rules need to know about a store: its driver fills it for a URL (store.h). */
+/* A store as the rules see it; its driver fills this for a URL (store.h). */
 struct store_facts {
     enum judge judge;
     bool one_clock;            /* all processes read the same clock: a release may grant */

@@ -171,7 +171,7 @@ static void json_api_on_wake(void *owner)
 
 /* ---- replies ---- */
 
-/* What is wrong, in the words of the API if it has any. */
+/* The error, in the words of the API if it has any. */
 static void json_api_explain(const struct json_api *api, const struct http_response *response,
                              const json_t *json, char out[JSON_WHY])
 {

@@ -348,7 +348,7 @@ static void name_ended(struct store_reply *reply, bool only_dead)
             tokens[reply->ended_count++] = grant_token(&record.grants[i]);
 }
 
-/* What a store that judges by sessions says about leases and spans. */
+/* Changes the reports of a store that judges by sessions, about leases and spans. */
 static void spoil_judgement(struct store_reply *reply)
 {
     bool conflict = fault_on == FAULT_ENDED_READS_ONLY && reply->result == REPLY_CONFLICT;

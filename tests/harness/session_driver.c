@@ -28,7 +28,7 @@ struct session_client {
     struct store_callbacks callbacks;
 };
 
-/* What all clients share, from the first open to the last close. */
+/* Shared by all clients, from the first open to the last close. */
 static struct {
     void *records; /* of the in-memory driver; NULL while nobody has the store open */
     struct session_client *clients;

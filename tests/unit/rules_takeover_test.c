@@ -10,6 +10,19 @@ static void queue_up(const char *letters)
         (void)ask((char[]){*letters, '\0'});
 }
 
+/* "B" is offered the key, and "C" takes it over. Returns B's request, with its ticket. */
+static struct request pass_over(const char *letters)
+{
+    queue_up(letters);
+    (void)release("a");
+    struct request request = asking("B");
+    request.ticket = waiter_of("B")->ticket;
+    view.offer_revision = waiter_of("B")->offer.revision;
+    view.offer_observed_ms = 150;
+    assert_granted(ask("C"));
+    return request;
+}
+
 /* The observer's own clock alone: the store's is too coarse for a few answer times. */
 static void an_observed_offer_is_taken_over_early(void **state)
 {
@@ -33,13 +46,7 @@ static void one_that_was_passed_over_returns_to_its_place(void **state)
     (void)state;
     facts.takeover_ms = 150;
     view.age_ms = 0;
-    queue_up("BCD");
-    (void)release("a");
-    struct request request = asking("B");
-    request.ticket = waiter_of("B")->ticket;
-    view.offer_revision = waiter_of("B")->offer.revision;
-    view.offer_observed_ms = 150;
-    assert_granted(ask("C"));
+    struct request request = pass_over("BCD");
     assert_standing("C | D");
     assert_kind(act(request), VERDICT_WAITING, /* write= */ true);
     assert_standing("C | B D");
@@ -52,13 +59,7 @@ static void one_that_was_passed_over_returns_to_a_full_queue(void **state)
     (void)state;
     facts.takeover_ms = 150;
     facts.waiters_max = 2;
-    queue_up("BC");
-    (void)release("a");
-    struct request request = asking("B");
-    request.ticket = waiter_of("B")->ticket;
-    view.offer_revision = waiter_of("B")->offer.revision;
-    view.offer_observed_ms = 150;
-    assert_granted(ask("C"));
+    struct request request = pass_over("BC");
     (void)ask("D");
     (void)ask("E");
     assert_kind(ask("F"), VERDICT_BUSY, /* write= */ false);

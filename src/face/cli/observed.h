@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this host last saw of each store, so that `doctor` notices a restored backup: a small file
- * beside the default store, written by `doctor` and `epoch` only. It has no URL and no secret, only
- * a hash of the URL as it is shown. Losing it costs nothing but that notice.
+ * The last observation of each store by this host, so that `doctor` detects a restored backup: a
+ * small file beside the default store, written by `doctor` and `epoch` only. It has no URL and no
+ * secret, only a hash of the URL as it is shown. Losing it costs nothing but that notice.
  */
 #ifndef LEASEHOLD_FACE_CLI_OBSERVED_H
 #define LEASEHOLD_FACE_CLI_OBSERVED_H

@@ -63,16 +63,24 @@ static enum lh_outcome epoch_report_call(struct lh_report *report)
                         "LH_EPOCH_INIT initialised");
 }
 
+/* Checks the call and reads the epoch. */
+static enum lh_outcome epoch_begin(const char *url, const struct epoch_options *options,
+                                   const struct lh_epoch *out, struct epoch_state *state,
+                                   struct lh_report *report)
+{
+    if (!sized_is_valid(report))
+        return LH_USAGE;
+    if (!epoch_is_valid_call(url, options->timeout_ms, out))
+        return epoch_report_call(report);
+    return epoch_ask(url, options, state, report);
+}
+
 enum lh_outcome lh_epoch_read(const char *url, int64_t timeout_ms, struct lh_epoch *out,
                               struct lh_report *report)
 {
     struct epoch_options options = {.timeout_ms = timeout_ms};
     struct epoch_state state = {0};
-    if (!sized_is_valid(report))
-        return LH_USAGE;
-    if (!epoch_is_valid_call(url, timeout_ms, out))
-        return epoch_report_call(report);
-    enum lh_outcome outcome = epoch_ask(url, &options, &state, report);
+    enum lh_outcome outcome = epoch_begin(url, &options, out, &state, report);
     return outcome == LH_OK ? epoch_give(&state, out, report) : outcome;
 }
 
@@ -81,11 +89,7 @@ enum lh_outcome lh_epoch_raise(const char *url, uint64_t above, int64_t timeout_
 {
     struct epoch_options options = {.timeout_ms = timeout_ms};
     struct epoch_state state = {0};
-    if (!sized_is_valid(report))
-        return LH_USAGE;
-    if (!epoch_is_valid_call(url, timeout_ms, out))
-        return epoch_report_call(report);
-    enum lh_outcome outcome = epoch_ask(url, &options, &state, report);
+    enum lh_outcome outcome = epoch_begin(url, &options, out, &state, report);
     if (outcome != LH_OK)
         return outcome;
     uint64_t least = above != 0 ? (above >> 55) + 1 : (uint64_t)state.epoch + 1;
