@@ -58,16 +58,20 @@ tokens() { grep -c '^token' "$work/log" || true; }
 connections() { redis_cli one client list | grep "user=$object" | cut -d " " -f 1 || true; }
 several_tokens() { (($(tokens) >= $1)); }
 
-options='auth=entra' changes=3
+options='auth=entra' changes=3 held_after_ms=0
 # hold WHAT VARIABLE…: one lock over some changes of the token, with this environment
 hold() {
-    local what=$1 before after status=0
+    local what=$1 before after status=0 first token_us
     shift
+    first=$(($(tokens) + 1))
     env "$@" LEASEHOLD_STORE="redis://127.0.0.1:${redis_port[one]}?$options" "$program" \
         run job --ttl 2s -- sh -c 'echo $LEASEHOLD_TOKEN; until [ -e go ]; do sleep 0.1; done' \
         >"$work/said" 2>&1 &
     running=$!
+    redis_until "$what: a token" several_tokens "$first" || true
+    token_us=${EPOCHREALTIME//[.,]/}
     redis_until "$what: it holds" redis_says one 1 exists lock:job || sed 's/^/# /' "$work/said"
+    held_after_ms=$(((${EPOCHREALTIME//[.,]/} - token_us) / 1000))
     before=$(connections)
     redis_until "$what: the next tokens" several_tokens $(($(tokens) + changes)) || true
     sleep 1
@@ -109,6 +113,8 @@ verdict 'and the tenant' asked 400 "$endpoint/other/oauth2/v2.0/token" '' 'grant
 
 hold 'managed identity' "AZURE_POD_IDENTITY_AUTHORITY_HOST=$endpoint"
 verdict 'what was in trouble was asked again' test "$(grep -c '^trouble' "$work/log")" = 3
+printf '# held %s ms after the token\n' "$held_after_ms"
+verdict 'the connection does not wait longer than for the token' test "$held_after_ms" -lt 1500
 verdict 'and nothing was refused' eval '! grep -q ^refused "$work/log"'
 hold 'one of several' "AZURE_POD_IDENTITY_AUTHORITY_HOST=$endpoint" "AZURE_CLIENT_ID=$client"
 

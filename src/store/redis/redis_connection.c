@@ -300,6 +300,7 @@ static bool conn_credentials(struct redis_conn *conn, const char **out_user,
         conn_abort(conn, REPLY_DENIED, message);
         return false;
     case CREDENTIALS_TROUBLE:
+        conn->lacks_auth = true;
         conn_abort(conn, REPLY_TROUBLE, message);
         return false;
     }
@@ -348,6 +349,22 @@ static void conn_handshake(struct redis_conn *conn)
     }
 }
 
+/* The connection closed for lack of credentials: with new ones, it must not wait out its backoff. */
+static void conn_retry_with_credentials(struct redis_conn *conn)
+{
+    char message[256];
+    const char *user, *password;
+    struct text why;
+    text_init(&why, message, sizeof message);
+    if (credentials_now(conn->credentials, &user, &password, &why) != CREDENTIALS_OK)
+        return;
+    conn->lacks_auth = false;
+    backoff_reset(&conn->backoff);
+    conn->retry_at_ms = host_boot_ms();
+    if (conn->wanted)
+        poller_call_at(conn->poller, &conn->retry, conn->retry_at_ms);
+}
+
 /* New credentials: a connection that waits for them authenticates, an open one does so again. */
 static void on_credentials_changed(struct credentials_user *as_user)
 {
@@ -357,6 +374,8 @@ static void on_credentials_changed(struct credentials_user *as_user)
     if (conn->waits_auth) {
         conn->waits_auth = false;
         conn_handshake(conn);
+    } else if (conn->state == CONN_IDLE && conn->lacks_auth) {
+        conn_retry_with_credentials(conn);
     } else if (conn->state == CONN_READY && conn->listens) {
         conn_abort(conn, REPLY_TROUBLE, "new credentials need a new RESP2 connection");
     } else if (conn->state == CONN_READY && !conn->reauth &&
@@ -452,6 +471,7 @@ static void conn_start(void *owner)
     struct redis_conn *conn = owner;
     ASSERT(conn->state == CONN_IDLE && conn->stream == NULL);
     conn->state = CONN_OPENING;
+    conn->lacks_auth = false;
     if (conn->callbacks.locate != NULL)
         conn->callbacks.locate(conn->callbacks.owner);
     else

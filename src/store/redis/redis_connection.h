@@ -72,6 +72,7 @@ struct redis_conn {
     struct conn_call handshake;
     int step;        /* of the handshake */
     bool waits_auth; /* open, but waiting for credentials */
+    bool lacks_auth; /* closed, since there were no credentials */
     bool reauth;     /* authenticating again, while in use */
     struct backoff backoff;
     struct poller_timer retry;
