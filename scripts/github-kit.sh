@@ -139,6 +139,16 @@ github_start() {
     github_finish_seed "${github_port[emulator]}"
 }
 
+# github_start_front ARGUMENT…: before the emulator; on the same port after a restart. Its log of
+# requests is FOLDER/requests.
+github_start_front() {
+    sed -n 's/^  \(tok_[a-z0-9_]*\): {login: \([a-z]*\),.*/\1 \2/p' "$github_root/seed.yaml" \
+        >"$github_root/tokens"
+    github_launch front python3 tests/peers/github_front.py --port '{port}' \
+        --emulator "${github_port[emulator]}" --tokens "$github_root/tokens" \
+        --log "$github_root/requests" "$@"
+}
+
 github_kill() { # github_kill NAME [SIGNAL]: and reaps it
     local pid=${github_pid[$1]:-}
     [[ -n $pid ]] || return 0
