@@ -5,7 +5,7 @@
 #   plain   the emulator, not changed           front   through tests/peers/github_front.py
 # scripts/github-kit.sh lists the repositories, users and tokens. Variables:
 #   GITHUB_OPTIONS     of the store's URL, instead of the short times for tests
-#   GITHUB_TOKEN       tok_alice if not set
+#   GITHUB_TEST_TOKEN  the program's GITHUB_TOKEN, instead of tok_alice
 #   GITHUB_FRONT       arguments of the front, instead of limits that tests do not reach
 # and for the program:
 #   GITHUB_API_URL     the server                GITHUB_FOLDER  its logs and app.pem
@@ -49,4 +49,4 @@ front)
     printf 'on-github.sh: unknown shape %s\n' "$shape" >&2
     exit 1 ;;
 esac
-"$program" "$(github_url)" "$@"
+"$program" "$(github_url alice/locks)" "$@"
