@@ -349,7 +349,7 @@ static void conn_handshake(struct redis_conn *conn)
     }
 }
 
-/* The connection closed for lack of credentials: with new ones, it must not wait out its backoff. */
+/* The connection closed for lack of credentials: new ones end its pause. */
 static void conn_retry_with_credentials(struct redis_conn *conn)
 {
     char message[256];
