@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by the files of the GitHub driver. No other file includes it. */
+#ifndef LEASEHOLD_STORE_GITHUB_GITHUB_INTERNAL_H
+#define LEASEHOLD_STORE_GITHUB_GITHUB_INTERNAL_H
+
+#include "base/list.h"
+#include "http/github_api.h"
+#include "store/pending.h"
+
+enum {
+    GITHUB_MAGIC = 0x61D8,
+    GITHUB_SHA = 40,
+    GITHUB_ETAG_MAX = 127,
+    GITHUB_PATH = 64 + GITHUB_PATH_NAME_MAX,
+    GITHUB_MESSAGE_MAX = 80 * 1024, /* a record and the lines around it */
+    GITHUB_REQUESTS_MAX = 1024,     /* in flight; more are refused */
+    GITHUB_HEADS_MAX = 2048,        /* keys whose head is cached */
+    GITHUB_WORKERS_MAX = 64,        /* other workers whose heartbeat is cached */
+    GITHUB_MARGIN_MS = 3000,        /* two dates of whole seconds, and the servers' clocks */
+    GITHUB_QUEUE_MAX = 32,
+    GITHUB_WHY = 512,
+};
+
+struct github;
+struct github_operation;
+
+/* A commit of a key: what its message says. `bytes` is NULL if the key is vacant. */
+struct github_commit {
+    uint64_t revision;
+    int64_t time_ms; /* the server's date of the commit */
+    const char *bytes;
+    size_t length;
+};
+
+/* The head of a key's ref, as last read or written. Commits never change, so it stays true until
+ * the ref moves. */
+struct github_head {
+    struct list_node node, in_bucket; /* `node`: the least recently used first */
+    char sha[GITHUB_SHA + 1];         /* "": there is no ref */
+    char etag[GITHUB_ETAG_MAX + 1];
+    uint64_t revision, highest; /* of the head; and the highest that was seen */
+    int64_t time_ms;
+    char *bytes; /* NULL: vacant */
+    size_t length;
+    bool held;     /* a bound grant of our session */
+    bool shown;    /* github_show.c has shown that grant */
+    char *key;
+};
+
+/* The last heartbeat of another worker. */
+struct github_peer {
+    uint64_t session; /* 0: unused */
+    char sha[GITHUB_SHA + 1];
+    int64_t beat_ms, stale_ms; /* by the server's date; absent: −1 */
+    int64_t read_ms;           /* the server's date when it was read */
+};
+
+enum github_worker_state {
+    WORKER_NONE,     /* holds nothing */
+    WORKER_STARTING, /* its ref is created */
+    WORKER_ALIVE,
+    WORKER_ENDED, /* past its deadline, or its ref is gone: never revived */
+};
+
+/* Our own worker: one ref, moved by heartbeats while the session has bound grants. */
+struct github_worker {
+    enum github_worker_state state;
+    struct github_request request;
+    struct list waiting; /* operations that need it, by base.in_queue */
+    char sha[GITHUB_SHA + 1];
+    int64_t sent_ms;  /* when the heartbeat in flight was sent */
+    int64_t alive_ms; /* when the last heartbeat that arrived was sent */
+    unsigned failures;
+    size_t held; /* heads with `held` */
+    struct poller_timer timer;
+    char why[GITHUB_WHY]; /* why it did not start, or has ended */
+};
+
+enum { GITHUB_SHOWS_MAX = 64 };
+
+/* What people see of a grant on an issue; see github_show.c. */
+struct github_show;
+
+struct github {
+    uint32_t magic;
+    struct github_url url;
+    struct store_callbacks callbacks;
+    struct github_api *api;
+    struct poller *poller;
+    struct pending_set pending;
+    struct poller_timer wake_timer;
+    bool checked; /* the repository exists, and we may write to it */
+    char tree[GITHUB_SHA + 1]; /* of all our commits; "": unknown */
+    struct list heads;
+    size_t head_count;
+    struct list buckets[256];
+    struct github_peer peers[GITHUB_WORKERS_MAX];
+    size_t peer_hand;
+    struct github_worker worker;
+    struct github_show *show; /* NULL: nothing was shown yet */
+    uint64_t writes;          /* number of our commits; makes them distinct */
+    char why[GITHUB_WHY];
+    char message[GITHUB_MESSAGE_MAX];
+    uint64_t dead[GRANTS_MAX + 1], ended[GRANTS_MAX];
+    struct record scratch;
+};
+
+/* github_commit.c: the message of a commit */
+/* The message of a write; `bytes` NULL: the key becomes vacant. */
+void github_commit_message(const struct store_request *request, uint64_t revision,
+                           const char *unique, struct text *out);
+/* NULL, or why the commit is not one of ours. `out` points into the JSON. */
+const char *github_commit_parse(const json_t *commit, struct github_commit *out);
+/* The same for the commit of a worker. */
+void github_beat_message(uint64_t session, int64_t stale_ms, const char *unique, struct text *out);
+const char *github_beat_parse(const json_t *commit, int64_t *out_beat_ms, int64_t *out_stale_ms);
+
+/* github_worker.c */
+void github_worker_init(struct github *github);
+/* Deletes the ref, waiting for a short time. */
+void github_worker_done(struct github *github);
+/* True if grants may be bound to our session now. False: the operation is started again later, or
+ * has failed. */
+bool github_worker_ready(struct github *github, struct github_operation *operation);
+bool github_worker_has_ended(struct github *github);
+/* The head changed: counts the bound grants of our session. */
+void github_worker_count(struct github *github, struct github_head *head);
+
+/* github_request.c */
+/* store_driver.submit */
+void github_operation_add(void *state, const struct store_request *request, store_done *done,
+                          void *caller);
+void github_operations_init(struct github *github);
+void github_operations_start(void *state);
+/* It waits no longer for the worker; `why` NULL: the worker is alive. */
+void github_operation_resume(struct pending *pending, const char *why);
+
+/* github_show.c: assignee, label and comment on the issue of a key. No rule depends on it, and it
+ * may be late or lost. */
+/* Our session was granted the key, or its grant ended; `grant` NULL: it ended. */
+void github_show_change(struct github *github, struct github_head *head, const struct grant *grant);
+/* Waits a short time for what is in flight; frees everything. */
+void github_show_done(struct github *github);
+
+/* github_diagnose.c */
+void github_diagnose(const char *url, const struct diagnosis *diagnosis);
+
+#endif
