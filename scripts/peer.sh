@@ -3,12 +3,14 @@
 # Fetches test programs that are not in Debian 12, and prints their path:
 #   peer.sh valkey    the program valkey-server of bookworm-backports
 #   peer.sh node      the folder of the npm packages redlock and ioredis
+#   peer.sh github    the folder of the npm package emulate, which emulates GitHub's REST API
 # They are cached in ${XDG_CACHE_HOME:-~/.cache}/leasehold, outside the tree; the machine's own
 # packages and their sources are not changed. Failures are printed on stderr, with status 1.
 set -euo pipefail
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/leasehold
-npm_packages=(redlock@4.2.0 ioredis@5.4.1)
+redlock_packages=(redlock@4.2.0 ioredis@5.4.1)
+github_packages=(emulate@0.11.2 commander@14.0.3 picocolors@1.1.1 yaml@2.9.1)
 
 fail() {
     printf 'peer.sh: %s\n' "$*" >&2
@@ -43,13 +45,21 @@ fetch_valkey() {
     "$to/usr/bin/valkey-server" --version >/dev/null || fail 'valkey-server does not run here'
 }
 
-fetch_node() {
+fetch_npm() { # of npm_packages
     command -v npm >/dev/null || fail 'there is no npm here'
     npm install --no-save --no-audit --no-fund --fetch-retries 1 --fetch-timeout 20000 \
         --prefix "$1" "${npm_packages[@]}" >"$1/log" 2>&1 || {
         tail -n 3 "$1/log" >&2
         fail "npm cannot install ${npm_packages[*]}"
     }
+}
+
+place_npm() { # place_npm NAME PACKAGE…: prints their folder
+    local name
+    npm_packages=("${@:2}")
+    name=$1-$(printf '%s-' "${npm_packages[@]}")
+    place "${name%-}" fetch_npm
+    printf '%s\n' "$cache/${name%-}"
 }
 
 # Built aside and renamed as a whole: another process may need it at the same time.
@@ -68,10 +78,8 @@ case ${1:-} in
 valkey)
     place valkey-8 fetch_valkey
     printf '%s\n' "$cache/valkey-8/usr/bin/valkey-server" ;;
-node)
-    name=node-$(printf '%s-' "${npm_packages[@]}")
-    place "${name%-}" fetch_node
-    printf '%s\n' "$cache/${name%-}" ;;
+node) place_npm node "${redlock_packages[@]}" ;;
+github) place_npm github "${github_packages[@]}" ;;
 *)
-    fail 'say which: valkey or node' ;;
+    fail 'say which: valkey, node or github' ;;
 esac

@@ -60,6 +60,21 @@ static void set_deadlines(struct lease *l, int64_t start_ms)
     l->next_at_ms = l->start_ms + ttl_ms / 3 - jitter;
 }
 
+/*
+ * The renewal wrote nothing: the lease counts from before the session's last write was sent, never
+ * from before an earlier start. If those writes fail, the next reads keep a distance.
+ */
+static void set_deadlines_by_session(struct lease *l)
+{
+    int64_t alive_ms = l->alive_ms < l->sent_at_ms ? l->alive_ms : l->sent_at_ms;
+    if (MUTANT(SESSION_RENEWED_BY_READ))
+        alive_ms = l->sent_at_ms;
+    set_deadlines(l, alive_ms > l->start_ms ? alive_ms : l->start_ms);
+    int64_t least_ms = l->now_ms + l->ttl_ms / 30;
+    if (l->next_at_ms < least_ms)
+        l->next_at_ms = least_ms;
+}
+
 static const struct grant *lease_own_grant(const struct lease *l, struct record *record)
 {
     const struct grant *grant = record_grant_by_request(record, l->options->request.request);
@@ -191,7 +206,10 @@ static void apply_renewal(struct lease *l, enum verdict_kind kind, struct lease_
         return;
     }
     /* A late reply never gets here: the old deadline has ended the lease before. */
-    set_deadlines(l, l->sent_at_ms);
+    if (out->decided) /* without a write */
+        set_deadlines_by_session(l);
+    else
+        set_deadlines(l, l->sent_at_ms);
     l->attempts = l->conflicts = 0;
     lease_move(l, LEASE_HELD);
 }

@@ -205,7 +205,7 @@ static bool send_by_token(struct lease *l, struct lease_output *out)
     struct request request = request_of(l);
     bool renews = request.verb == VERB_RENEW && !l->options->facts->renews_by_revision;
     bool releases = request.verb == VERB_RELEASE && request.cooldown_ms == 0;
-    if (!l->options->facts->tests_grant || !(renews || releases))
+    if (!l->options->facts->tests_grant || !(renews || releases) || lease_renews_by_session(l))
         return false;
     lease_send(l, renews ? ACTION_SWAP : ACTION_DELETE, out);
     l->pending = VERDICT_DONE;
@@ -229,7 +229,7 @@ static void begin_renewal(struct lease *l, const struct event *event, struct rec
     l->attempts = 0;
     if (send_by_token(l, out))
         return;
-    if (event->known)
+    if (event->known && !lease_renews_by_session(l))
         lease_decide(l, record, &event->at, /* fresh= */ false, out);
     else
         lease_send(l, ACTION_READ, out);
@@ -529,6 +529,7 @@ void lease_step(struct lease *lease, const struct event *event, struct record *r
     enum lease_state from = lease->state;
     lease->now_ms = event->now_ms;
     lease->read_ms = event->read_ms;
+    lease->alive_ms = event->kind == EVENT_REPLY ? event->alive_ms : 0;
     out->action = ACTION_NONE;
     out->notify = NOTIFY_NONE;
     out->wake_count = out->given_count = out->spare_count = 0;

@@ -60,6 +60,9 @@ struct event {
     bool known;      /* the record argument is a copy of the stored record … */
     struct stamp at; /* … at this revision (0: absent) and store time … */
     int64_t read_ms; /* … when it was read, by the clock of now_ms; 0: unknown */
+    /* A reply, with renews_by_session: a write that was sent at this time, by the clock of now_ms,
+     * keeps our session alive; 0: unknown. A cached record has none. */
+    int64_t alive_ms;
 };
 
 enum action { ACTION_NONE, ACTION_READ, ACTION_SWAP, ACTION_DELETE };
@@ -133,7 +136,7 @@ struct lease {
     enum lease_state state;
     const struct lease_options *options; /* the caller's; must outlive the lease */
     struct random random;                /* for jitter */
-    int64_t now_ms, read_ms;             /* of the last event */
+    int64_t now_ms, read_ms, alive_ms;   /* of the last event */
     uint64_t token;                      /* 0 until granted */
     uint64_t ticket;                     /* of its queue position, to return to it; or 0 */
     int64_t ttl_ms;                      /* as granted */

@@ -16,6 +16,12 @@ static inline bool lease_is_acquiring(const struct lease *l)
     return l->state == LEASE_ACQUIRING || l->state == LEASE_WAITING || l->state == LEASE_OFFERED;
 }
 
+/* A renewal only reads: the session keeps its bound grants alive. */
+static inline bool lease_renews_by_session(const struct lease *l)
+{
+    return l->options->facts->renews_by_session && l->options->request.bound && lease_holds(l);
+}
+
 enum verb lease_verb(const struct lease *lease);
 void lease_send(struct lease *lease, enum action action, struct lease_output *out);
 /* The pause before the next attempt, after `attempts` failed ones. */

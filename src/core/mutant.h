@@ -60,6 +60,8 @@
     X(COOLING_END_IGNORED, "the store reports the end of a cooldown, and it blocks on")          \
     X(DELAY_END_IGNORED, "the store reports the end of a lock-delay, and it blocks on")          \
     X(DELAY_FROM_RENEWAL, "a lock-delay counts from the last renewal, not from the end")         \
+    X(SESSION_RENEWED_BY_READ, "a renewal that only read the record counts from that read")      \
+    X(SESSION_RENEWAL_UNCHECKED, "the session lives, so a grant that is gone counts as renewed") \
     X(EPOCH_IGNORED, "a write of an old epoch passes if the revision is the same number")        \
     X(EPOCH_FORGOTTEN, "a grant after a raised epoch gets a token of the old one")
 

@@ -416,14 +416,26 @@ static struct grant *current_grant(struct record *record, const struct request *
     return grant == NULL || grant_ended(grant, view) ? NULL : grant;
 }
 
+/* The session's own writes keep the grant alive, so the record need not change (rule 3). */
+static bool lives_by_session(const struct grant *grant, const struct request *request,
+                             const struct view *view)
+{
+    return view->facts->renews_by_session && grant->bound && grant->session == request->session &&
+           request->ttl_ms <= grant->ttl_ms;
+}
+
 static struct verdict rules_renew(struct record *record, const struct request *request,
                                   const struct view *view)
 {
     struct grant *grant = current_grant(record, request, view);
+    if (MUTANT(SESSION_RENEWAL_UNCHECKED) && view->facts->renews_by_session && request->bound)
+        return (struct verdict){.kind = VERDICT_DONE};
     if (grant == NULL)
         return (struct verdict){.kind = VERDICT_STALE};
     if (grant->broken && !MUTANT(BREAK_IGNORED))
         return (struct verdict){.kind = VERDICT_BROKEN, .why = record->reason};
+    if (lives_by_session(grant, request, view))
+        return (struct verdict){.kind = VERDICT_DONE, .n = grant->n};
     if (grant->session != request->session) {
         grant->session = request->session;
         grant->bound = request->bound;

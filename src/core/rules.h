@@ -82,6 +82,7 @@ struct store_facts {
     bool one_clock;            /* all processes read the same clock: a release may grant */
     bool tests_grant;          /* supports IF_GRANT … */
     bool renews_by_revision;   /* … but not for a renewal */
+    bool renews_by_session;    /* the session keeps its bound grants alive: a renewal reads */
     bool wakes_with_record;    /* a wake-up carries the written record */
     uint32_t waiters_max;      /* longest queue, at most WAITERS_MAX; only waiters that were passed
                                 * over return beyond it */

@@ -108,9 +108,10 @@ static bool wants_copy(const struct task *task, enum event_kind kind)
 {
     const struct store_facts *store = task->options.facts;
     bool renews_by_token = store->tests_grant && !store->renews_by_revision;
+    bool reads = store->renews_by_session && task->options.request.bound;
     if (kind == EVENT_TIMER)
         return task->lease.state == LEASE_LEAVING ||
-               (task->lease.state == LEASE_HELD && !renews_by_token);
+               (task->lease.state == LEASE_HELD && !renews_by_token && !reads);
     return kind == EVENT_START || kind == EVENT_RELEASE;
 }
 
@@ -146,7 +147,8 @@ static void task_load_record(struct task *task, struct event *event,
     event->read_ms = saved_reply->saved_at_ms;
     if (filled.known)
         executor_note_others(executor, task->entry, &filled.at);
-    if (event->kind == EVENT_REPLY) {
+    if (event->kind == EVENT_REPLY) { /* never from the cache: wants_copy() */
+        event->alive_ms = filled.alive_ms;
         event->reply = filled.reply;
         event->refused = filled.refused;
     }

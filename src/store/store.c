@@ -83,6 +83,7 @@ struct store_facts store_facts_at(const struct store_driver *driver, const char 
     facts.one_clock = (bits & STORE_ONE_CLOCK) != 0;
     facts.tests_grant = (bits & STORE_TESTS_GRANT) != 0;
     facts.renews_by_revision = (bits & STORE_RENEWS_GRANT) == 0;
+    facts.renews_by_session = (bits & STORE_RENEWS_SESSION) != 0;
     facts.wakes_with_record = (bits & STORE_TELLS) != 0;
     if (driver->facts_at != NULL)
         driver->facts_at(url, &facts);

@@ -14,19 +14,20 @@
 #include "core/lease.h"
 
 /* name, what the driver guarantees */
-#define STORE_CAPABILITY_LIST(X)                                                         \
-    X(DURABLE, "acknowledged writes survive power loss")                                 \
-    X(WATCHES, "reports changes as they happen")                                         \
-    X(TELLS, "sends the new record to the sessions that a write names")                  \
-    X(TIME, "has a clock of its own, sent with every reply")                             \
-    X(ONE_CLOCK, "that clock is the one its clients read")                               \
-    X(SESSIONS, "detects which processes are alive")                                     \
-    X(TESTS_GRANT, "tests a token at the write: before a delete, or besides a revision") \
-    X(RENEWS_GRANT, "renews a grant by its token alone")                                 \
-    X(DELETES, "deletes conditionally, so that a free key costs nothing")                \
-    X(HISTORY, "keeps the changes of a key")                                             \
-    X(TOKENS_RESTART, "tokens grow over a restart")                                      \
-    X(TOKENS_FAILOVER, "tokens grow over a failover")                                    \
+#define STORE_CAPABILITY_LIST(X)                                                             \
+    X(DURABLE, "acknowledged writes survive power loss")                                     \
+    X(WATCHES, "reports changes as they happen")                                             \
+    X(TELLS, "sends the new record to the sessions that a write names")                      \
+    X(TIME, "has a clock of its own, sent with every reply")                                 \
+    X(ONE_CLOCK, "that clock is the one its clients read")                                   \
+    X(SESSIONS, "detects which processes are alive")                                         \
+    X(TESTS_GRANT, "tests a token at the write: before a delete, or besides a revision")     \
+    X(RENEWS_GRANT, "renews a grant by its token alone")                                     \
+    X(RENEWS_SESSION, "keeps all bound grants of a session alive together: a renewal reads") \
+    X(DELETES, "deletes conditionally, so that a free key costs nothing")                    \
+    X(HISTORY, "keeps the changes of a key")                                                 \
+    X(TOKENS_RESTART, "tokens grow over a restart")                                          \
+    X(TOKENS_FAILOVER, "tokens grow over a failover")                                        \
     X(EPOCH, "can raise the epoch of its tokens, after a restored backup")
 
 enum store_capability_bit {
@@ -112,6 +113,9 @@ struct store_reply {
     const uint64_t *dead_sessions, *ended_tokens;
     size_t dead_count, ended_count;
     bool cooling_over, delay_over;
+    /* STORE_RENEWS_SESSION: our session is alive by a write that was sent at this time of the
+     * client's clock (callbacks.clock) and has succeeded; 0: unknown. */
+    int64_t alive_ms;
     bool refused;    /* trouble: no server accepts a connection, so nothing was sent */
     const char *why; /* trouble: NULL, or what failed and what to do */
 };

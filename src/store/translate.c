@@ -148,6 +148,7 @@ void translate_reply(const struct store_reply *reply, const char *key, struct re
     struct codec_error error;
     out->reply = reply->result;
     out->refused = reply->refused;
+    out->alive_ms = reply->alive_ms;
     out->known = false;
     out->at = (struct stamp){.time_ms = reply->now_ms, .epoch = reply->written.epoch};
     if (reply->result != REPLY_OK && reply->result != REPLY_CONFLICT)

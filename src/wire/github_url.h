@@ -11,19 +11,21 @@
 
 #define GITHUB_KEY_REFS    "leasehold/k/" /* below refs/ */
 #define GITHUB_WORKER_REFS "leasehold/w/"
+/* The first byte of a hashed name. Git allows it in a ref, but not ~, ^, : or \. */
+#define GITHUB_HASH_MARK "="
 
 enum {
     GITHUB_OWNER_MAX = 39,
     GITHUB_REPO_MAX = 100,
     GITHUB_FILE_MAX = 1023,
-    GITHUB_NAME_MAX = 180,        /* of a ref below GITHUB_KEY_REFS; longer ones are hashed */
+    GITHUB_NAME_MAX = 180, /* of a ref below GITHUB_KEY_REFS; longer ones are hashed */
     GITHUB_PATH_NAME_MAX = 3 * GITHUB_NAME_MAX, /* the same in the path of a URL */
 };
 
 struct github_url {
     char owner[GITHUB_OWNER_MAX + 1], repo[GITHUB_REPO_MAX + 1];
     bool show;            /* assignee, label and comment on issues */
-    int64_t heartbeat_ms; /* 0: a third of stale */
+    int64_t heartbeat_ms; /* unless given: a third of stale */
     int64_t stale_ms;     /* a worker without a heartbeat for this long is dead */
     int64_t poll_ms;
     int64_t pace_ms; /* between two writes */
@@ -40,7 +42,7 @@ bool github_url_parse(const char *url, bool loopback, struct github_url *out, st
 
 /*
  * The name of the key's ref below refs/leasehold/k/: letters, digits, - and _ stay, every other
- * byte is %XX. A longer one is ~ and 40 digits of the key's SHA-256.
+ * byte is %XX. A longer one is GITHUB_HASH_MARK and 40 digits of the key's SHA-256.
  */
 void github_ref_name(const char *key, char out[GITHUB_NAME_MAX + 1]);
 /* The beginning of the names of all keys with this prefix, except hashed ones. */

@@ -62,7 +62,8 @@ static bool is_listed(const char *words, struct url_part part)
 static const char public_parameters[] =
     "auth|connect_timeout|db|host|key|listen|names|port|prefix|sslmode|user|application_name|"
     "dbname|dedup|watermark|ca|cert|tls-key|name|password-file|sentinel|scripts|protocol|skew|"
-    "context|events|collect|client-id";
+    "context|events|collect|client-id|show|heartbeat|stale|poll|pace|writes|budget|token-file|app|"
+    "app-key-file";
 
 static void redact_query(struct redactor *redactor, struct url_part query)
 {

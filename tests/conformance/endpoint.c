@@ -92,6 +92,7 @@ static void put_answer(struct packet *packet, size_t of, const struct store_repl
                      reply->ended_count * sizeof reply->ended_tokens[0]);
     packet_put(packet, reply->cooling_over ? 1 : 0);
     packet_put(packet, reply->delay_over ? 1 : 0);
+    packet_put(packet, (uint64_t)reply->alive_ms);
     packet_put_text(packet, reply->why);
 }
 
@@ -114,6 +115,7 @@ void packet_next_answer(struct packet *packet, size_t *out_of, struct store_repl
     out->ended_count = size / sizeof out->ended_tokens[0];
     out->cooling_over = packet_next(packet) != 0;
     out->delay_over = packet_next(packet) != 0;
+    out->alive_ms = (int64_t)packet_next(packet);
     out->why = packet_next_text(packet);
 }
 

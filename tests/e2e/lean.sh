@@ -17,7 +17,7 @@ refuses() { # refuses STATUS WORDS ARGUMENT...
 }
 
 build() {
-    meson setup "$work/build" -Dkubernetes=false -Dredis=false -Dwerror=true &&
+    meson setup "$work/build" -Dgithub=false -Dkubernetes=false -Dredis=false -Dwerror=true &&
         ninja -C "$work/build" -j 2
 }
 

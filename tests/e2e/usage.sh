@@ -294,13 +294,18 @@ a_signal_gives_the_place_up() { # INT, TERM and HUP, of one key and of two
     done
 }
 
+# The jitter takes off up to a quarter, so no pause is longer than the option says.
 tries_again_with_pauses() {
-    local status=0 began=$EPOCHREALTIME took_ms
+    local status=0 began=$EPOCHREALTIME took_ms pauses
     leasehold acquire tries --ttl 1h >/dev/null
     leasehold acquire tries -v --on-conflict retry --retries 3 --backoff 50ms:100ms 2>err ||
         status=$?
     took_ms=$(((${EPOCHREALTIME//[!0-9]/} - ${began//[!0-9]/}) / 1000))
-    [[ $status == 75 && $(grep -c 'retrying in' err) == 3 && $took_ms -ge 250 ]]
+    mapfile -t pauses < <(sed -n 's/.*retrying in \([0-9]*\) ms.*/\1/p' err)
+    [[ $status == 75 && ${#pauses[@]} == 3 ]]
+    ((pauses[0] >= 38 && pauses[0] <= 50))
+    ((pauses[1] >= 76 && pauses[1] <= 100 && pauses[2] >= 76 && pauses[2] <= 100))
+    ((took_ms >= pauses[0] + pauses[1] + pauses[2]))
     status=0
     leasehold acquire tries -v --on-conflict retry --wait 60ms --backoff 50ms:50ms 2>err ||
         status=$?

@@ -110,13 +110,14 @@ static void attempt_once(struct acquire_attempt *attempt)
 
 /* ---- retries ---- */
 
-/* Adds up to a quarter, so that clients that collided once do not collide again. */
+/* Takes off up to a quarter, so that clients that collided once do not collide again. The pause
+ * itself is the most that the user has allowed. */
 static int64_t with_jitter(int64_t pause_ms)
 {
     uint32_t random;
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
         random = (uint32_t)getpid() << 16;
-    return pause_ms + (int64_t)((uint64_t)pause_ms * (random >> 16) >> 18);
+    return pause_ms - (int64_t)((uint64_t)pause_ms * (random >> 16) >> 18);
 }
 
 static void attempt_pause(struct acquire_attempt *attempt, int64_t length_ms)

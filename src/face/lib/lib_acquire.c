@@ -107,6 +107,16 @@ bool client_admits_ttl(const struct lh_client *client, int64_t ttl_ms, struct lh
     return false;
 }
 
+/* Where the session keeps its bound grants alive together, all of them have the store's TTL. */
+static bool lease_settle_ttl(struct lh_lease *lease, struct lh_report *report)
+{
+    const struct store_facts *facts = &lease->client->facts;
+    struct request *request = &lease->options.request;
+    if (facts->renews_by_session && request->bound)
+        request->ttl_ms = facts->ttl_ms;
+    return client_admits_ttl(lease->client, request->ttl_ms, report);
+}
+
 static size_t string_size(const char *string)
 {
     return string != NULL ? strlen(string) + 1 : 0;
@@ -168,7 +178,7 @@ struct lh_lease *lease_new(struct lh_client *client, const char **keys, size_t c
         (void)report_set(report, usage ? LH_USAGE : LH_FAILED, wrong);
     } else if ((wrong = lease_check_options(lease, &options)) != NULL) {
         report_usage(report, wrong);
-    } else if (client_admits_ttl(client, lease->options.request.ttl_ms, report)) {
+    } else if (lease_settle_ttl(lease, report)) {
         return lease;
     }
     lease_free(lease);

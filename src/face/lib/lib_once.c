@@ -81,8 +81,8 @@ static bool lease_make_claim(struct lh_lease *lease, const char *payload, struct
 
 /* NULL with a report on failure. */
 static struct lh_lease *new_claim(struct lh_client *client, const char *id,
-                                  const struct lh_once_options *given, struct lh_once *out,
-                                  struct lh_report *report)
+                                  const struct lh_once_options *given, bool unbound,
+                                  struct lh_once *out, struct lh_report *report)
 {
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
     struct lh_acquire_options acquire = LH_ACQUIRE_OPTIONS_INIT;
@@ -98,6 +98,7 @@ static struct lh_lease *new_claim(struct lh_client *client, const char *id,
     if (!once_clear(out, report) || !make_key(ONCE_PREFIX, id, text, report))
         return NULL;
     acquire.ttl_ms = options.ttl_ms != 0 ? options.ttl_ms : DEFAULT_CLAIM_TTL_MS;
+    acquire.unbound = unbound;
     acquire.wait_ms = options.wait_ms;
     acquire.on_lost = options.on_lost;
     acquire.user = options.user;
@@ -121,11 +122,9 @@ static struct lh_lease *new_detached_claim(struct lh_client *client, const char 
         (void)report_set(report, LH_USAGE, "usage: give a struct lh_once for the token");
         return NULL;
     }
-    struct lh_lease *lease = new_claim(client, id, options, out, report);
-    if (lease == NULL)
-        return NULL;
-    lease->options.request.bound = false;
-    lease->left = true;
+    struct lh_lease *lease = new_claim(client, id, options, /* unbound= */ true, out, report);
+    if (lease != NULL)
+        lease->left = true;
     return lease;
 }
 
@@ -140,7 +139,7 @@ enum lh_outcome lh_once_claim(struct lh_client *client, const char *id,
         outcome = report_set(report, LH_USAGE, "usage: give a pointer for the claim");
     if (outcome != LH_OK)
         return outcome;
-    struct lh_lease *lease = new_claim(client, id, options, out, report);
+    struct lh_lease *lease = new_claim(client, id, options, /* unbound= */ false, out, report);
     return lease != NULL ? lease_await(lease, out_claim, report) : report->outcome;
 }
 
@@ -150,7 +149,7 @@ struct lh_request *lh_once_claim_start(struct lh_client *client, const char *id,
 {
     if (client_admits_start(client, report) != LH_OK)
         return NULL;
-    struct lh_lease *lease = new_claim(client, id, options, out, report);
+    struct lh_lease *lease = new_claim(client, id, options, /* unbound= */ false, out, report);
     return lease != NULL ? lease_begin(lease, done, user, report) : NULL;
 }
 

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs a program on a GitHub of its own, an emulator that ends with it and leaves nothing:
+# on-github.sh SHAPE PROGRAM [ARGUMENT…]. The program gets the store's URL first. Shapes:
+#   plain   the emulator, not changed           front   through tests/peers/github_front.py
+# scripts/github-kit.sh lists the repositories, users and tokens. Variables:
+#   GITHUB_OPTIONS     of the store's URL, instead of the short times for tests
+#   GITHUB_TOKEN       tok_alice if not set      GITHUB_FRONT   arguments of the front
+# and for the program:
+#   GITHUB_API_URL     the server                GITHUB_FOLDER  its logs and app.pem
+#   GITHUB_LOG         of the front, a line a request
+# A machine on which the emulator cannot be had: one TAP line that says so, and success.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/github-kit.sh
+. scripts/github-kit.sh
+
+shape=${1:?usage: on-github.sh SHAPE PROGRAM [ARGUMENT…]}
+program=${2:?usage: on-github.sh SHAPE PROGRAM [ARGUMENT…]}
+shift 2
+mkdir -p build
+folder=$(mktemp -d "$PWD/build/github.XXXXXX")
+clean_up() {
+    github_end
+    rm -rf "$folder"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM HUP
+if ! github_begin "$folder" 2>"$folder/why"; then
+    printf 'ok 1 - emulate cannot be had here, so nothing was tried: %s\n1..1\n' \
+        "$(tail -n 1 "$folder/why")"
+    exit 0
+fi
+export GITHUB_FOLDER=$folder
+
+case $shape in
+plain)
+    github_start
+    github_use emulator ;;
+*)
+    printf 'on-github.sh: unknown shape %s\n' "$shape" >&2
+    exit 1 ;;
+esac
+"$program" "$(github_url)" "$@"

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loaded by node before the GitHub emulator (--require), which has no option for its address and
+// would listen on all interfaces: servers listen on the loopback, and say so on stdout. The
+// emulator itself is not changed.
+"use strict";
+const net = require("net");
+
+const listen = net.Server.prototype.listen;
+net.Server.prototype.listen = function (port, ...rest) {
+  if (typeof port !== "number") return listen.call(this, port, ...rest);
+  this.once("listening", () => console.log(`listening on ${this.address().port}`));
+  return listen.call(this, port, "127.0.0.1", ...rest.filter((one) => typeof one !== "string"));
+};
