@@ -56,6 +56,7 @@ struct show_item {
 struct github_show {
     struct list items; /* of an issue, the older grants first */
     size_t count;
+    bool login_read;
     char login[GITHUB_OWNER_MAX + 1]; /* of the token; "": a GitHub App has none */
 };
 
@@ -120,7 +121,7 @@ static enum show_step show_next_step(const struct show_item *item)
 {
     bool ended = item->ended, has_login = item->github->show->login[0] != '\0';
     const bool wanted[SHOW_STEPS] = {
-        [LOGIN] = !ended && !has_login,
+        [LOGIN] = !ended && !item->github->show->login_read,
         [ASSIGN] = !ended && has_login,
         [MARK] = !ended,
         [COMMENT] = true,
@@ -146,12 +147,13 @@ static void show_free(struct github_show *show, struct show_item *item)
 static void show_on_reply(void *owner, const struct github_reply *reply)
 {
     struct show_item *item = owner;
+    struct github_show *show = item->github->show;
     bool good = reply->status >= 200 && reply->status < 300;
     /* The comment on a grant that had ended needs no edit. */
     bool complete = json_object_get(item->lock, "outcome") != NULL;
+    show->login_read = show->login_read || item->step == LOGIN;
     if (item->step == LOGIN && good)
-        (void)snprintf(item->github->show->login, sizeof item->github->show->login, "%s",
-                       github_string(reply->json, "login"));
+        (void)snprintf(show->login, sizeof show->login, "%s", github_string(reply->json, "login"));
     else if (item->step == COMMENT && good && !complete)
         item->comment = json_integer_value(json_object_get(reply->json, "id"));
     else if (item->step != LOGIN && item->step <= COMMENT && !good)
