@@ -133,10 +133,20 @@ github_launch() {
 github_start() {
     mkdir -p "$github_root"
     github_write_seed >"$github_root/seed.yaml"
+    sed -n 's/^  \(tok_[a-z0-9_]*\): {login: \([a-z]*\),.*/\1 \2/p' "$github_root/seed.yaml" \
+        >"$github_root/tokens"
     github_launch emulator node --require ./tests/peers/github_loopback.cjs \
         "$github_package/node_modules/emulate/dist/index.js" start --service github \
         --port '{port}' --seed "$github_root/seed.yaml"
     github_finish_seed "${github_port[emulator]}"
+}
+
+# github_start_front ARGUMENT…: before the emulator; on the same port after a restart. Its log of
+# requests is FOLDER/requests.
+github_start_front() {
+    github_launch front python3 tests/peers/github_front.py --port '{port}' \
+        --emulator "${github_port[emulator]}" --tokens "$github_root/tokens" \
+        --log "$github_root/requests" "$@"
 }
 
 github_kill() { # github_kill NAME [SIGNAL]: and reaps it
@@ -148,14 +158,16 @@ github_kill() { # github_kill NAME [SIGNAL]: and reaps it
     unset "github_pid[$1]"
 }
 
-# github_url [REPOSITORY]: the store's URL; GITHUB_OPTIONS replaces its options.
+# github_url REPOSITORY: the store's URL; GITHUB_OPTIONS replaces its options.
 github_url() {
-    printf 'github://%s?%s\n' "${1:-alice/locks}" "${GITHUB_OPTIONS:-$github_options_default}"
+    printf 'github://%s?%s\n' "$1" "${GITHUB_OPTIONS:-$github_options_default}"
 }
 
-# github_use NAME: the program's environment, for the server of that name
+# github_use NAME: the program's environment, for the server of that name. A token of the real GitHub
+# in GITHUB_TOKEN is not used.
 github_use() {
-    export GITHUB_API_URL=http://127.0.0.1:${github_port[$1]} GITHUB_TOKEN=${GITHUB_TOKEN:-tok_alice}
+    export GITHUB_API_URL=http://127.0.0.1:${github_port[$1]}
+    export GITHUB_TOKEN=${GITHUB_TEST_TOKEN:-tok_alice}
     export no_proxy=127.0.0.1 NO_PROXY=127.0.0.1
     unset GH_TOKEN GITHUB_REPOSITORY
 }

@@ -5,7 +5,8 @@
 #   plain   the emulator, not changed           front   through tests/peers/github_front.py
 # scripts/github-kit.sh lists the repositories, users and tokens. Variables:
 #   GITHUB_OPTIONS     of the store's URL, instead of the short times for tests
-#   GITHUB_TOKEN       tok_alice if not set      GITHUB_FRONT   arguments of the front
+#   GITHUB_TEST_TOKEN  the program's GITHUB_TOKEN, instead of tok_alice
+#   GITHUB_FRONT       arguments of the front, instead of limits that tests do not reach
 # and for the program:
 #   GITHUB_API_URL     the server                GITHUB_FOLDER  its logs and app.pem
 #   GITHUB_LOG         of the front, a line a request
@@ -38,8 +39,14 @@ case $shape in
 plain)
     github_start
     github_use emulator ;;
+front)
+    github_start
+    read -ra arguments <<<"${GITHUB_FRONT:---limit 1000000/3600 --writes 1000000/3600}"
+    github_start_front "${arguments[@]}"
+    export GITHUB_LOG=$folder/requests
+    github_use front ;;
 *)
     printf 'on-github.sh: unknown shape %s\n' "$shape" >&2
     exit 1 ;;
 esac
-"$program" "$(github_url)" "$@"
+"$program" "$(github_url alice/locks)" "$@"

@@ -57,6 +57,21 @@ static bool server_does(const struct fixture *fixture, const char *verb)
     return server_call(fixture, verb, NULL, output, sizeof output);
 }
 
+/* Sets the variables before the URL, and leaves the URL. */
+static bool server_set_variables(char *text)
+{
+    for (char *space; (space = strchr(text, ' ')) != NULL;) {
+        char *equals = strchr(text, '=');
+        if (equals == NULL || equals > space)
+            return false;
+        *equals = *space = '\0';
+        if (setenv(text, equals + 1, /* overwrite= */ 1) != 0)
+            return false;
+        (void)memmove(text, space + 1, strlen(space + 1) + 1);
+    }
+    return true;
+}
+
 static bool guard_start(const struct fixture *fixture)
 {
     char byte;
@@ -75,7 +90,8 @@ bool server_start(struct fixture *fixture)
     if (guard == 0 && !guard_start(fixture))
         return false;
     if (!server_does(fixture, "start") ||
-        !server_call(fixture, "url", NULL, fixture->url, sizeof fixture->url))
+        !server_call(fixture, "url", NULL, fixture->url, sizeof fixture->url) ||
+        !server_set_variables(fixture->url))
         return false;
     fixture->driver = store_find(fixture->url);
     fixture->given = true;
@@ -120,5 +136,5 @@ bool server_url(const struct fixture *fixture, uint16_t port, char *out, size_t 
 {
     char text[16];
     (void)snprintf(text, sizeof text, "%" PRIu16, port);
-    return server_call(fixture, "url", text, out, size);
+    return server_call(fixture, "url", text, out, size) && server_set_variables(out);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A server of the test's own, through a program that knows its kind (scripts/server-redis.sh):
+ * A server of the test's own, through a program that knows its kind (scripts/server-redis.sh,
+ * scripts/server-github.sh):
  *
  *     PROGRAM start FOLDER       starts it, or starts it again after `kill`, with the same data and
  *                                address; returns when it replies
- *     PROGRAM url FOLDER [PORT]  prints the store's URL, or the one through that loopback port
+ *     PROGRAM url FOLDER [PORT]  prints the store's URL, or the one through that loopback port;
+ *                                variables that it needs come before it: NAME=VALUE … URL
  *     PROGRAM port FOLDER        prints its port
  *     PROGRAM kill FOLDER        kills it; returns when it is gone
  *     PROGRAM freeze FOLDER      stops all its processes; returns when they are stopped
@@ -18,7 +20,8 @@
 
 #include "fixture.h"
 
-/* All return false when the program fails. The first start sets the fixture's URL and driver. */
+/* All return false when the program fails. The first start sets the fixture's URL and driver.
+ * server_start() and server_url() set the variables of the URL in this process. */
 bool server_start(struct fixture *fixture);
 bool server_kill(const struct fixture *fixture);
 bool server_freeze(const struct fixture *fixture);
