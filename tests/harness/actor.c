@@ -70,6 +70,7 @@ void actor_shape_answer(struct world *world, const struct actor *actor, struct s
         fill_dead(world, notify);
     if (world_by_session(world)) {
         session_judge_reply(&world->judge, notify);
+        notify->alive_ms = actor->alive_ms;
         return;
     }
     notify->written.time_ms = notify->written.time_ms / tick_ms * tick_ms;
@@ -91,8 +92,10 @@ static void recall(struct world *world, const struct actor *actor, struct event 
     translate_reply(&notify, actor->options.request.key, &world->record, &filled, &why);
     event->known = filled.known;
     event->at = filled.at;
-    if (event->kind == EVENT_REPLY)
+    if (event->kind == EVENT_REPLY) {
         event->reply = filled.reply;
+        event->alive_ms = filled.alive_ms;
+    }
 }
 
 static void remember(struct actor *actor, const struct store_reply *reply)
@@ -466,6 +469,7 @@ void actor_revive(struct world *world, struct actor *actor)
     for (struct actor *mate = NULL; (mate = next_in_process(world, actor, mate)) != NULL;) {
         mate->alive = true;
         mate->session = session;
+        mate->alive_ms = 0;
         memset(mate->sightings, 0, sizeof mate->sightings);
     }
 }

@@ -49,6 +49,19 @@ static bool may_have_passed(const struct world *world, const struct stamp *since
     return passed_ms * world->rules.fastest / 1000 + 2 >= length_ms;
 }
 
+/* The end of the grant as the store judges it; its session may have heartbeats. */
+static int64_t grant_end_ms(const struct world *world, const struct grant *grant)
+{
+    return world->judge.sessions != NULL ? session_judge_end(&world->judge, grant)
+                                         : grant->renewed.time_ms + grant->ttl_ms;
+}
+
+static bool grant_may_have_ended(const struct world *world, const struct grant *grant)
+{
+    return world->judge.sessions != NULL ? grant_end_ms(world, grant) <= world->now_ms
+                                         : may_have_passed(world, &grant->renewed, grant->ttl_ms);
+}
+
 /* An offer has the whole grace, except the first one where the store has a takeover time. */
 static bool offer_may_have_lapsed(const struct world *world, const struct waiter *waiter)
 {
@@ -93,8 +106,8 @@ static bool removal_is_justified(struct world *world, const struct change *chang
     *out_crash = false;
     if (own && (change->verb == VERB_RELEASE || change->verb == VERB_LEAVE))
         return true;
-    *out_crash = may_have_passed(world, &grant->renewed, grant->ttl_ms) ||
-                 (grant->bound && is_dead(world, grant->session));
+    *out_crash =
+        grant_may_have_ended(world, grant) || (grant->bound && is_dead(world, grant->session));
     return *out_crash || (change->verb == VERB_BREAK && change->now);
 }
 
@@ -400,7 +413,7 @@ static void check_lost(struct world *world, const struct actor *actor)
         return;
     read_truth(world, actor);
     const struct grant *grant = record_grant_by_token(&world->before, actor->lease.token);
-    if (grant != NULL && !grant->broken && !may_have_passed(world, &grant->renewed, grant->ttl_ms))
+    if (grant != NULL && !grant->broken && !grant_may_have_ended(world, grant))
         oracle_fail(world, actor, "rule 4", "told lost without a cause");
 }
 
@@ -444,16 +457,29 @@ static void check_refused(struct world *world, const struct actor *actor, enum o
         oracle_fail(world, actor, "rule 4", "told busy while it was granted");
 }
 
+/* A renewal that wrote nothing needs the grant in the record that it read. */
+static void check_read_renewal(struct world *world, const struct actor *actor)
+{
+    const struct lease_output *out = &world->output;
+    if (world->judge.sessions == NULL || !out->decided || out->verdict.kind != VERDICT_DONE ||
+        out->verdict.write)
+        return;
+    const struct grant *grant = record_grant_by_token(&world->record, actor->lease.token);
+    world->counts->read_renewals++;
+    if (grant == NULL || grant->broken || grant->over || grant->session != actor->session)
+        oracle_fail(world, actor, "rule 3", "renewed by a record without its grant");
+}
+
 /* Rule 3: the work is killed before the lease ends in the store's time, if clocks are sane. */
 void oracle_deadline(struct world *world, const struct actor *actor)
 {
+    check_read_renewal(world, actor);
     if (world->rules.overlaps_allowed || world->rules.facts.judge == JUDGE_OBSERVED)
         return;
     read_truth(world, actor);
     const struct grant *grant = record_grant_by_token(&world->before, actor->lease.token);
     int64_t killed_at_ms = actor_moment(world, actor, actor->lease.kill_at_ms);
-    int64_t length_ms = (grant != NULL ? grant->ttl_ms : 0) + world->rules.facts.margin_ms;
-    if (grant != NULL && killed_at_ms > grant->renewed.time_ms + length_ms)
+    if (grant != NULL && killed_at_ms > grant_end_ms(world, grant) + world->rules.facts.margin_ms)
         oracle_fail(world, actor, "rule 3", "its kill time is after the end of its lease");
 }
 

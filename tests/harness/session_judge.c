@@ -71,6 +71,31 @@ static bool session_judge_load(struct session_judge *judge, const struct store_r
     return true;
 }
 
+void session_judge_beat(struct session_judge *judge, uint64_t session, int64_t now_ms)
+{
+    struct session_life *life = &judge->sessions[session];
+    if (now_ms >= life->last_ms + judge->session_ttl_ms)
+        life->since_ms = now_ms;
+    life->last_ms = now_ms;
+}
+
+/* A grant that ended before the present series of heartbeats began stays ended. */
+int64_t session_judge_end(const struct session_judge *judge, const struct grant *grant)
+{
+    int64_t end_ms = session_judge_time(judge, &grant->renewed) + grant->ttl_ms;
+    if (judge->sessions == NULL || !grant->bound)
+        return end_ms;
+    const struct session_life *life = &judge->sessions[grant->session];
+    int64_t session_end_ms = life->last_ms + judge->session_ttl_ms;
+    return end_ms > life->since_ms && session_end_ms > end_ms ? session_end_ms : end_ms;
+}
+
+static bool grant_is_over(const struct session_judge *judge, const struct grant *grant,
+                          int64_t now_ms)
+{
+    return session_judge_end(judge, grant) + judge->late_ms <= now_ms;
+}
+
 static bool has_ended(const struct session_judge *judge, const struct stamp *since,
                       int64_t length_ms, int64_t now_ms)
 {
@@ -91,12 +116,14 @@ void session_judge_reply(struct session_judge *judge, struct store_reply *reply)
     bool known = session_judge_load(judge, reply);
     for (size_t i = 0; known && i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
-        if (has_ended(judge, &grant->renewed, grant->ttl_ms, now_ms))
+        if (grant_is_over(judge, grant, now_ms))
             judge->ended[reply->ended_count++] = grant_token(grant);
     }
     reply->cooling_over = known && span_is_over(judge, &record->cooling, now_ms);
     reply->delay_over = known && span_is_over(judge, &record->delay, now_ms);
-    reply->now_ms = reply->written.time_ms = TIME_UNKNOWN;
+    reply->now_ms = TIME_UNKNOWN;
+    if (judge->sessions == NULL)
+        reply->written.time_ms = TIME_UNKNOWN;
 }
 
 /* True if the token's grant has ended by its length; its other conditions are those of any store.
@@ -107,7 +134,7 @@ static bool token_has_ended(struct session_judge *judge, const struct store_repl
     if (!session_judge_load(judge, current))
         return true;
     const struct grant *grant = record_grant_by_token(&judge->record, token);
-    return grant == NULL || has_ended(judge, &grant->renewed, grant->ttl_ms, current->now_ms);
+    return grant == NULL || grant_is_over(judge, grant, current->now_ms);
 }
 
 void session_judge_request(struct session_judge *judge, const struct store_reply *current,

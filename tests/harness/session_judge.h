@@ -14,8 +14,17 @@ struct session_write {
     int64_t time_ms;
 };
 
+/* An unbroken series of heartbeats: none came later than a TTL after the one before. */
+struct session_life {
+    int64_t since_ms, last_ms;
+};
+
 struct session_judge {
-    int64_t late_ms;              /* the server notices an end this long after it */
+    int64_t late_ms; /* the server notices an end this long after it */
+    /* With heartbeats, by session; its bound grants live as long as it does. NULL: without. Then
+     * replies carry the times of writes, too. */
+    struct session_life *sessions;
+    int64_t session_ttl_ms;
     struct session_write *writes; /* all of them, in order: records carry no times */
     size_t count, size;
     uint64_t ended[GRANTS_MAX]; /* of the last reply */
@@ -23,11 +32,15 @@ struct session_judge {
     char bytes[RECORD_MAX + 1];
 };
 
+/* A heartbeat of the session arrived. */
+void session_judge_beat(struct session_judge *judge, uint64_t session, int64_t now_ms);
+/* When the grant ends, unless its session has another heartbeat before. */
+int64_t session_judge_end(const struct session_judge *judge, const struct grant *grant);
 /* A write took effect: keeps its time. */
 void session_judge_note(struct session_judge *judge, const struct store_reply *reply);
 /* Fills in the times that the record lacks, for oracles. */
 void session_judge_restore(const struct session_judge *judge, struct record *record);
-/* Names what has ended by the time of the reply, then removes all times. */
+/* Names what has ended by the time of the reply, then removes the times that clients do not see. */
 void session_judge_reply(struct session_judge *judge, struct store_reply *reply);
 /*
  * Tests the token of the condition against the current record, as its read at `current` says, and

@@ -88,6 +88,7 @@ void world_init(struct world *world, uint64_t seed, struct counts *counts)
     world->next_session = 1;
     world->rules.facts = memory_driver.facts;
     world->judge.late_ms = 0;
+    world->judge.sessions = NULL;
     world->heap = calloc(1, sizeof *world->heap);
     world->store = malloc(memory_driver.state_size);
     if (world->heap == NULL || world->store == NULL)
@@ -184,7 +185,7 @@ static struct next_faults take_next_faults(struct actor *actor, enum world_event
                                    .hold_answer_ms = all->hold_answer_ms};
         all->lose_answer = all->double_answer = false;
         all->hold_answer_ms = 0;
-    } else {
+    } else if (kind == WORLD_NOTICE) {
         now.lose_notices = all->lose_notices;
         now.hold_notice_ms = all->hold_notice_ms;
         all->hold_notice_ms = 0;
@@ -213,7 +214,8 @@ void world_transmit(struct world *world, struct message *message, enum world_eve
 static bool put_off(struct world *world, struct world_event *world_event)
 {
     const struct actor *actor = &world->actors[world_event->actor];
-    bool to_actor = world_event->kind != WORLD_REQUEST && world_event->kind != WORLD_GUARDED;
+    bool to_actor = world_event->kind != WORLD_REQUEST && world_event->kind != WORLD_BEAT &&
+                    world_event->kind != WORLD_GUARDED;
     bool wakes = world_event->kind == WORLD_SCRIPT && world_event->what < 0;
     if (!actor->paused || !to_actor || wakes)
         return false;
@@ -234,6 +236,13 @@ static void dispatch(struct world *world, struct world_event *world_event)
     case WORLD_REPLY:
     case WORLD_NOTICE:
         actor_receives(world, actor, message, world_event->kind);
+        break;
+    case WORLD_BEAT:
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): each message is in the heap once */
+        store_receives_beat(world, message);
+        break;
+    case WORLD_BEAT_REPLY:
+        actor_receives_beat(actor, message);
         break;
     case WORLD_TIMER:
         if (world_event->value == actor->timer)

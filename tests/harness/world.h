@@ -51,6 +51,7 @@ struct counts {
     uint64_t steps, unavailable, ghosts, undecided;
     uint64_t claims, deeds, polls, advances, events, full; /* of ids and watermarks … */
     uint64_t running, told_done, retaken, abandoned, mismatches, refused_advances, refused_tokens;
+    uint64_t beats, read_renewals;                         /* of a store that renews by session */
     uint64_t hand_overs, local_waits, known_busy, cancels; /* of a local queue */
 };
 
@@ -102,6 +103,7 @@ struct actor {
     int64_t began_ms; /* global */
     uint64_t timer;   /* generation */
     bool answered;    /* this lease has had a reply */
+    int64_t alive_ms; /* when its last confirmed heartbeat was sent, by its clock */
     /* the last reply */
     bool known;
     size_t known_key;
@@ -199,6 +201,7 @@ struct world {
     uint64_t next_session;
     struct acquisition acquisitions[NUMBERS_MAX];
     struct known_id ids[IDS_MAX];
+    struct session_life sessions[NUMBERS_MAX]; /* with heartbeats */
     bool dead_session[NUMBERS_MAX];
     uint64_t dead[NUMBERS_MAX];   /* the same as a list, for the store's replies … */
     int64_t died_ms[NUMBERS_MAX]; /* … and when each ended */
@@ -213,6 +216,10 @@ struct world {
 };
 
 void world_init(struct world *world, uint64_t seed, struct counts *counts);
+/* The store renews by session: JUDGE_SESSION, with this TTL for all bound grants. */
+void world_use_heartbeats(struct world *world, int64_t ttl_ms);
+/* The actor's process sends one, if it holds something. */
+void actor_beat(struct world *world, struct actor *actor);
 /* A new, empty store; its URL limits the number of ids. */
 void world_open_store(struct world *world, const char *url);
 void world_done(struct world *world);

@@ -16,7 +16,9 @@ enum world_event_kind {
     WORLD_NOTICE,
     WORLD_TIMER,
     WORLD_SCRIPT,
-    WORLD_GUARDED, /* a write reaches the guarded resource */
+    WORLD_BEAT,       /* a heartbeat reaches the store … */
+    WORLD_BEAT_REPLY, /* … and its reply the actor */
+    WORLD_GUARDED,    /* a write reaches the guarded resource */
 };
 
 /* In flight between an actor and the store, in either direction. */
@@ -49,6 +51,8 @@ void world_schedule(struct world *world, struct world_event world_event);
 void world_transmit(struct world *world, struct message *message, enum world_event_kind kind,
                     unsigned lose, uint64_t *lost);
 void store_receives(struct world *world, const struct message *message);
+void store_receives_beat(struct world *world, const struct message *message);
+void actor_receives_beat(struct actor *actor, const struct message *message);
 void actor_receives(struct world *world, struct actor *actor, const struct message *message,
                     enum world_event_kind kind);
 void actor_step(struct world *world, struct actor *actor, struct event *event,

@@ -20,9 +20,11 @@ enum {
     STORE_GOES,
     STORE_COMES,
     EPOCH_RISES,
+    HEARTBEAT,
 };
 
 bool script_on_executor, script_with_local_queue, script_by_session, script_short_grace;
+bool script_with_heartbeats;
 
 struct life {
     uint64_t first_operation; /* counts at the seed's start */
@@ -217,6 +219,20 @@ static void raise_epoch(struct world *world)
     world->counts->raises++;
 }
 
+/* Every third of the TTL or sooner, until all have finished. */
+static void beat(struct world *world, struct actor *actor)
+{
+    const struct life *life = world->script;
+    int64_t ttl_ms = world->rules.facts.ttl_ms;
+    bool ends = life->quiet;
+    for (size_t i = 0; i < world->actor_count; i++)
+        ends = ends && !world->actors[i].busy;
+    if (ends)
+        return;
+    actor_beat(world, actor);
+    plan(world, actor, between(world, ttl_ms / 5, ttl_ms / 3), HEARTBEAT);
+}
+
 static void happens(struct world *world, struct actor *actor, int what, uint64_t value)
 {
     const struct life *life = world->script;
@@ -263,6 +279,9 @@ static void happens(struct world *world, struct actor *actor, int what, uint64_t
         return;
     case EPOCH_RISES:
         raise_epoch(world);
+        return;
+    case HEARTBEAT:
+        beat(world, actor);
         return;
     default:
         return;
@@ -398,6 +417,11 @@ static void choose_facts(struct world *world, bool wild, struct life *life)
     }
     if (slow)
         choose_slow(world, life);
+    bool by_session = facts->judge == JUDGE_SESSION;
+    if (by_session && (script_with_heartbeats || (!script_by_session && chance(world, 5000)))) {
+        life->ttl_most_ms = life->ttl_least_ms;
+        world_use_heartbeats(world, life->ttl_least_ms);
+    }
 }
 
 /* The clocks of a world differ by a factor of 1.15 at most, in a wild one by 4 and more. */
@@ -422,6 +446,8 @@ static void add_actors(struct world *world, bool wild, const struct life *life)
         if (life->one_holder_name)
             memcpy(actor->holder, "pod", sizeof "pod");
         plan(world, actor, paced(world, 0, 300), NEXT);
+        if (world->rules.facts.renews_by_session)
+            plan(world, actor, paced(world, 0, 300), HEARTBEAT);
     }
 }
 

@@ -25,6 +25,8 @@ extern bool script_short_grace;
 
 /* Every store judges by sessions: it has no clock that its clients can read. */
 extern bool script_by_session;
+/* … and renews by session: heartbeats keep all bound grants of a process alive. */
+extern bool script_with_heartbeats;
 
 /* Plays the whole seed; world->violation has the first violation, if there is one. */
 void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE *trace);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs seeds in parallel processes, by default two, and prints the counts: simulation [--seeds N]
- * [--first N] [--jobs N] [--executor 0|1] [--local-queue 0|1] [--judge any|session] [--replay SEED]
- * [--mutant NAME].
+ * [--first N] [--jobs N] [--executor 0|1] [--local-queue 0|1] [--judge any|session|heartbeat]
+ * [--replay SEED] [--mutant NAME].
  * Output is TAP. A violation prints its seed; `make replay SEED=…` prints every decision that led
  * to it.
  */
@@ -195,12 +195,19 @@ static int report(const struct plan *plan, const struct result *sum, double seco
                      script_with_local_queue ? " --local-queue 1"
                      : script_on_executor    ? " --executor 1"
                                              : "",
-                     script_by_session ? " --judge session" : "", sum->bad_seed);
+                     script_with_heartbeats ? " --judge heartbeat"
+                     : script_by_session    ? " --judge session"
+                                            : "",
+                     sum->bad_seed);
 #define PRINT_COUNT(name)                                             \
     (void)printf("#   %-16s %" PRIu64 "\n", #name, sum->counts.name); \
     zeros += sum->counts.name == 0 ? 1 : 0;
     COUNT_LIST(PRINT_COUNT)
     ID_COUNT_LIST(PRINT_COUNT)
+    if (script_with_heartbeats || !script_by_session) {
+        PRINT_COUNT(beats)
+        PRINT_COUNT(read_renewals)
+    }
     if (script_with_local_queue) {
         LOCAL_QUEUE_COUNT_LIST(PRINT_COUNT)
     } else {
@@ -257,6 +264,12 @@ static int hunt(const struct plan *plan, const char *name)
     return 0;
 }
 
+static void choose_judge(const char *name)
+{
+    script_with_heartbeats = strcmp(name, "heartbeat") == 0;
+    script_by_session = script_with_heartbeats || strcmp(name, "session") == 0;
+}
+
 int main(int argc, char **argv)
 {
     struct plan plan = {.first = 1, .seeds = 500, .jobs = 2};
@@ -275,7 +288,7 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--local-queue") == 0)
             script_with_local_queue = number != 0;
         else if (strcmp(argv[i], "--judge") == 0)
-            script_by_session = strcmp(argv[i + 1], "session") == 0;
+            choose_judge(argv[i + 1]);
         else if (strcmp(argv[i], "--replay") == 0)
             replayed = number;
         else if (strcmp(argv[i], "--mutant") == 0)

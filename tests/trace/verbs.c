@@ -12,6 +12,7 @@
  *   ann abandons      releases a claim that is not done
  *   ann marks once:x [keep=60000], ann finishes once:x [result=fine] token=1024
  *   ann advances watermark:w [from=17] to=20, ann sets watermark:w to=20
+ *   ann beats         a heartbeat, if it holds something: `store sessions heartbeats`, TTL 3000
  *   ann takes db,cache    several keys; ann gives back
  *   ann loses request | loses answer | loses notices | doubles request | doubles answer
  *   ann holds request 500 | holds answer 500 | holds notice 500    delays the next message
@@ -25,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_MAX_BYTES = 256, DEFAULT_TTL_MS = 30000 };
+enum { LINE_MAX_BYTES = 256, DEFAULT_TTL_MS = 30000, HEARTBEAT_TTL_MS = 3000 };
 
 struct actor *story_actor(struct story *story, const char *name)
 {
@@ -79,6 +80,10 @@ void story_set_store(struct story *story, const char *text)
     rules->knows_sessions = rules->facts.judge == JUDGE_SESSION || strstr(text, "liveness") != NULL;
     rules->names_collide = strstr(text, "one-name") != NULL;
     rules->overlaps_allowed = strstr(text, "overlaps") != NULL;
+    if (strstr(text, "heartbeats") != NULL) { /* and nothing else says which processes live */
+        world_use_heartbeats(&story->world, HEARTBEAT_TTL_MS);
+        rules->knows_sessions = false;
+    }
     if (strstr(text, "late") != NULL)
         story->world.judge.late_ms = 700;
     rules->facts.takeover_ms = option(text, "takeover", 0);
@@ -267,6 +272,8 @@ static bool do_life(struct story *story, struct actor *actor, const char *verb, 
         int64_t until_ms = world->now_ms + strtoll(strrchr(line, ' ') + 1, NULL, 10);
         actor_pause(world, actor, until_ms);
         world_plan(world, actor, until_ms, /* what= */ -1, 0);
+    } else if (strcmp(verb, "beats") == 0) {
+        actor_beat(world, actor);
     } else if (strncmp(verb, "clock=", 6) == 0) {
         actor->rate = strtoll(verb + 6, NULL, 10);
     } else {
