@@ -9,6 +9,9 @@
 /* A driver is registered by one line. */
 static const struct store_driver *const drivers[] = {
     &file_driver,
+#ifndef LH_WITHOUT_GITHUB
+    &github_driver,
+#endif
 #ifndef LH_WITHOUT_KUBERNETES
     &k8s_driver,
 #endif
@@ -28,7 +31,10 @@ static const char *const planned[] = {
 #ifdef LH_WITHOUT_KUBERNETES
     "k8s",
 #endif
-    "etcd",  "etcds",  "postgres", "postgresql", "github", "leasehold", "leasehold+unix",
+#ifdef LH_WITHOUT_GITHUB
+    "github",
+#endif
+    "etcd",  "etcds",  "postgres", "postgresql", "leasehold", "leasehold+unix",
 };
 
 enum { PLANNED = sizeof planned / sizeof planned[0] };

@@ -60,6 +60,7 @@ struct store_summary {
     unsigned grants, new_grants, renewed_grants; /* all; by this write; or renewed by it */
     unsigned waiters, offers;
     bool queued;    /* the request's session is among the waiters */
+    bool binds;     /* a new or renewed grant is bound to the request's session */
     bool permanent; /* a watermark, or an id that waits for one: has no retention */
     /* Of the first grant; without a grant, `holder` is that of the span that blocks. */
     bool renewed, broken; /* renewed or made by this write */
@@ -209,6 +210,7 @@ struct store_driver {
 };
 
 extern const struct store_driver file_driver;
+extern const struct store_driver github_driver;
 extern const struct store_driver k8s_driver;
 extern const struct store_driver memory_driver;
 extern const struct store_driver redis_driver, rediss_driver; /* the same, with TLS */

@@ -34,14 +34,17 @@ static void summarize_hold(struct store_summary *out, const struct stamp *since,
         out->holder = by;
 }
 
-static void summarize_grants(const struct record *record, struct store_summary *out)
+static void summarize_grants(const struct record *record, uint64_t session,
+                             struct store_summary *out)
 {
     out->grants = record->grant_count;
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
         bool is_new = grant->granted.revision == THIS_WRITE;
         out->new_grants += is_new ? 1 : 0;
-        out->renewed_grants += is_new || grant->renewed.revision == THIS_WRITE ? 1 : 0;
+        bool is_renewed = is_new || grant->renewed.revision == THIS_WRITE;
+        out->renewed_grants += is_renewed ? 1 : 0;
+        out->binds = out->binds || (is_renewed && grant->bound && grant->session == session);
         summarize_hold(out, &grant->renewed, grant->ttl_ms + grant->lock_delay_ms, grant->holder);
     }
     if (record->grant_count == 0)
@@ -64,7 +67,7 @@ void summarize_record(const struct record *record, uint64_t session, struct stor
                                   .holder = "",
                                   .request = "",
                                   .spans_ms = delay->length_ms + cooling->length_ms};
-    summarize_grants(record, out);
+    summarize_grants(record, session, out);
     for (size_t i = 0; i < record->waiter_count; i++) {
         out->offers += record->waiters[i].offered ? 1 : 0;
         out->queued = out->queued || record->waiters[i].session == session;

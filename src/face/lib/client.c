@@ -252,7 +252,7 @@ static const char *apply_options(struct lh_client *client, const char *url,
     text_init(&shown, client->url, sizeof client->url);
     url_redact(url, &shown);
     (void)snprintf(client->holder, sizeof client->holder, "%s", holder);
-    client->timeout_ms = options.timeout_ms > 0 ? options.timeout_ms : STORE_TIMEOUT_MS;
+    client->timeout_ms = options.timeout_ms;
     client->own_loop = options.own_loop;
     client->on_event = options.on_event;
     client->event_user = options.user;
@@ -283,12 +283,16 @@ static bool map_fork_page(struct lh_client *client)
 static const char *open_store(struct lh_client *client, const char *url, uint64_t session,
                               struct text *why)
 {
+    client->facts = store_facts_at(client->driver, url);
+    if (client->timeout_ms == 0) /* a slow store has time for a second attempt */
+        client->timeout_ms = 2 * client->facts.reply_timeout_ms > STORE_TIMEOUT_MS
+                                 ? 2 * client->facts.reply_timeout_ms
+                                 : STORE_TIMEOUT_MS;
     struct store_callbacks callbacks = {.clock = {.now_ms = client_now},
                                         .session = session,
                                         .timeout_ms = client->timeout_ms,
                                         .notice = client_on_notify,
                                         .owner = client};
-    client->facts = store_facts_at(client->driver, url);
     if (client->driver->waits) {
         client->store_thread = store_thread_new(client->driver, url, &callbacks, why);
         return client->store_thread != NULL ? NULL : why->bytes;

@@ -8,19 +8,21 @@
 #include "store/pending.h"
 
 enum {
-    GITHUB_MAGIC = 0x61D8,
+    GITHUB_STORE_MAGIC = 0x61D8,
     GITHUB_SHA = 40,
     GITHUB_ETAG_MAX = 127,
     GITHUB_PATH = 64 + GITHUB_PATH_NAME_MAX,
     GITHUB_MESSAGE_MAX = 80 * 1024, /* a record and the lines around it */
     GITHUB_REQUESTS_MAX = 1024,     /* in flight; more are refused */
     GITHUB_HEADS_MAX = 2048,        /* keys whose head is cached */
-    GITHUB_WORKERS_MAX = 64,        /* other workers whose heartbeat is cached */
+    GITHUB_WORKERS_MAX = 256,       /* other workers whose heartbeat is cached */
+    GITHUB_BUCKETS = 256,
     GITHUB_MARGIN_MS = 3000,        /* two dates of whole seconds, and the servers' clocks */
     GITHUB_QUEUE_MAX = 32,
     GITHUB_WHY = 512,
 };
 
+struct diagnosis;
 struct github;
 struct github_operation;
 
@@ -36,30 +38,35 @@ struct github_commit {
  * the ref moves. */
 struct github_head {
     struct list_node node, in_bucket; /* `node`: the least recently used first */
+    char name[GITHUB_NAME_MAX + 1];   /* of the ref */
+    unsigned users;                   /* operations that use it now */
+    bool known;                       /* the fields below are those of the ref */
     char sha[GITHUB_SHA + 1];         /* "": there is no ref */
     char etag[GITHUB_ETAG_MAX + 1];
-    uint64_t revision, highest; /* of the head; and the highest that was seen */
+    uint64_t revision; /* of the head, or the highest that was seen before the ref was deleted */
     int64_t time_ms;
     char *bytes; /* NULL: vacant */
     size_t length;
-    bool held;     /* a bound grant of our session */
-    bool shown;    /* github_show.c has shown that grant */
-    char *key;
+    bool held;  /* by a bound grant of our session */
+    bool shown; /* github_show.c has shown that grant */
+    uint64_t watched; /* the revision that was last delivered to watchers */
+    char *key;  /* of the record; NULL: it has none yet */
 };
 
 /* The last heartbeat of another worker. */
 struct github_peer {
     uint64_t session; /* 0: unused */
     char sha[GITHUB_SHA + 1];
-    int64_t beat_ms, stale_ms; /* by the server's date; absent: −1 */
-    int64_t read_ms;           /* the server's date when it was read */
+    int64_t beat_ms, stale_ms; /* by the server's date; −1: it has no ref */
+    uint64_t read_by;          /* the number of the operation that read it last */
 };
 
 enum github_worker_state {
     WORKER_NONE,     /* holds nothing */
     WORKER_STARTING, /* its ref is created */
     WORKER_ALIVE,
-    WORKER_ENDED, /* past its deadline, or its ref is gone: never revived */
+    WORKER_RETIRING, /* its ref is deleted */
+    WORKER_ENDED,    /* past its deadline, or its ref is gone: never revived */
 };
 
 /* Our own worker: one ref, moved by heartbeats while the session has bound grants. */
@@ -71,9 +78,21 @@ struct github_worker {
     int64_t sent_ms;  /* when the heartbeat in flight was sent */
     int64_t alive_ms; /* when the last heartbeat that arrived was sent */
     unsigned failures;
-    size_t held; /* heads with `held` */
+    bool exists;    /* the ref may exist already: it is moved */
+    size_t held;    /* heads with `held` */
+    size_t pending; /* operations that bind a grant */
+    /* At the start, if the account has too many workers: which of them are alive? */
+    json_t *refs;
+    size_t index, live;
     struct poller_timer timer;
     char why[GITHUB_WHY]; /* why it did not start, or has ended */
+};
+
+/* GitHub reports no changes: all watchers share one poll. */
+struct github_watch {
+    struct watchers watchers;
+    struct poller_timer timer;
+    bool polling, begun; /* begun: a first poll has noted all revisions */
 };
 
 enum { GITHUB_SHOWS_MAX = 64 };
@@ -93,10 +112,11 @@ struct github {
     char tree[GITHUB_SHA + 1]; /* of all our commits; "": unknown */
     struct list heads;
     size_t head_count;
-    struct list buckets[256];
+    struct list buckets[GITHUB_BUCKETS];
     struct github_peer peers[GITHUB_WORKERS_MAX];
     size_t peer_hand;
     struct github_worker worker;
+    struct github_watch watch;
     struct github_show *show; /* NULL: nothing was shown yet */
     uint64_t writes;          /* number of our commits; makes them distinct */
     char why[GITHUB_WHY];
@@ -111,6 +131,10 @@ void github_commit_message(const struct store_request *request, uint64_t revisio
                            const char *unique, struct text *out);
 /* NULL, or why the commit is not one of ours. `out` points into the JSON. */
 const char *github_commit_parse(const json_t *commit, struct github_commit *out);
+/* The body of the request that makes the tree of all our commits. */
+json_t *github_tree_body(void);
+/* A text that no other commit has. */
+void github_commit_unique(struct github *github, char out[48]);
 /* The same for the commit of a worker. */
 void github_beat_message(uint64_t session, int64_t stale_ms, const char *unique, struct text *out);
 const char *github_beat_parse(const json_t *commit, int64_t *out_beat_ms, int64_t *out_stale_ms);
@@ -126,14 +150,93 @@ bool github_worker_has_ended(struct github *github);
 /* The head changed: counts the bound grants of our session. */
 void github_worker_count(struct github *github, struct github_head *head);
 
+/* github_head.c */
+/* The head of that ref, made if it is not cached; NULL when out of memory. `users` keeps it. */
+struct github_head *github_head_use(struct github *github, const char *name);
+void github_head_release(struct github *github, struct github_head *head);
+void github_heads_done(struct github *github);
+/* The ref is gone, or points to this commit. NULL, or why it is refused. */
+void github_head_set_absent(struct github *github, struct github_head *head);
+const char *github_head_set(struct github *github, struct github_head *head, const char *sha,
+                            const struct github_commit *commit);
+/* The record of the head; NULL if it is vacant or cannot be decoded. */
+struct record *github_head_record(struct github *github, const struct github_head *head);
+
 /* github_request.c */
+enum github_phase {
+    PHASE_WAITING,    /* for earlier operations, or for our worker */
+    PHASE_REPOSITORY, /* the first request checks the repository */
+    PHASE_REF,
+    PHASE_COMMIT,
+    PHASE_PEER_REF, /* is the holder alive? */
+    PHASE_PEER_COMMIT,
+    PHASE_TREE,
+    PHASE_WRITE_COMMIT,
+    PHASE_WRITE_REF,
+    PHASE_LIST,
+    PHASE_HISTORY,
+};
+
+/* A store request in flight. */
+struct github_operation {
+    struct pending base; /* first */
+    struct github *github;
+    struct github_head *head;
+    enum github_phase phase;
+    struct github_request http;
+    int64_t now_ms;        /* the server's date in the last reply */
+    bool waits_for_worker; /* in worker.waiting, by base.in_queue */
+    bool binds;            /* counted in worker.pending */
+    bool written;
+    bool refused;          /* the server refused the ref write: its head decides why … */
+    char why[GITHUB_WHY];  /* … if it has not changed, this text */
+    bool tree_made;        /* by this operation */
+    /* Of the ref, until its commit is read. */
+    char read_sha[GITHUB_SHA + 1], etag[GITHUB_ETAG_MAX + 1];
+    uint64_t session;              /* of the holder that is examined */
+    /* Of a write: the commit that the ref is to point to. */
+    char sha[GITHUB_SHA + 1];
+    struct github_commit commit;
+    /* Of a list: the refs, the next one, and whether the hashed names were listed. */
+    json_t *refs;
+    size_t index;
+    bool hashed;
+};
+
 /* store_driver.submit */
 void github_operation_add(void *state, const struct store_request *request, store_done *done,
                           void *caller);
 void github_operations_init(struct github *github);
 void github_operations_start(void *state);
 /* It waits no longer for the worker; `why` NULL: the worker is alive. */
-void github_operation_resume(struct pending *pending, const char *why);
+void github_operation_resume(struct github_operation *operation, const char *why);
+/* NULL, or which right is missing, by the reply about the repository. */
+const char *github_repository_refusal(int status, const json_t *repository);
+/* Takes ownership of `body`. */
+void github_operation_send(struct github_operation *operation, enum github_phase phase,
+                           const char *method, const char *path, const char *etag, json_t *body);
+void github_operation_read_commit(struct github_operation *operation, const char *sha);
+void github_operation_finish(struct github_operation *operation, const struct store_reply *reply);
+void github_operation_fail(struct github_operation *operation, enum reply_status result,
+                           const char *why);
+
+/* github_judge.c: which holders of a record are dead, and what else has ended */
+/* Fills in the reply's observations and returns true; or reads the heartbeat of a worker first, and
+ * calls github_operation_judged() then. */
+bool github_judge(struct github_operation *operation, struct store_reply *reply);
+void github_judge_on_reply(struct github_operation *operation, const struct github_reply *reply);
+void github_operation_judged(struct github_operation *operation);
+
+/* github_list.c */
+void github_list_begin(struct github_operation *operation);
+void github_list_on_refs(struct github_operation *operation, const struct github_reply *reply);
+void github_list_next(struct github_operation *operation);
+void github_list_on_head(struct github_operation *operation);
+void github_watch_init(struct github *github);
+void github_watch_done(struct github *github);
+void github_watch_add(struct github *github, struct github_operation *operation);
+void github_history_begin(struct github_operation *operation);
+void github_history_on_reply(struct github_operation *operation, const struct github_reply *reply);
 
 /* github_show.c: assignee, label and comment on the issue of a key. No rule depends on it, and it
  * may be late or lost. */
