@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See entra_sign.h. PS256: RSA with PSS padding and a salt as long as the digest. */
+/* See entra_sign.h. */
 #include "http/entra_sign.h"
 
+#include "http/jwt_sign.h"
 #include "process/host.h"
+#include "wire/base64url.h"
 
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
-#include <openssl/rsa.h>
 #include <openssl/x509.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { SIGNATURE_MAX = 1024, FILE_MAX = 256 * 1024 };
+enum { FILE_MAX = 256 * 1024 };
 
 struct pair {
     X509 *certificate;
@@ -49,26 +50,6 @@ static const char *read_pair(const struct entra_certificate *from, struct pair *
     return EVP_PKEY_is_a(out->key, "RSA") == 1 ? NULL : "its key must be an RSA key";
 }
 
-static bool add_signature(EVP_PKEY *key, const struct text *message, struct text *out)
-{
-    unsigned char signature[SIGNATURE_MAX];
-    size_t length = sizeof signature;
-    EVP_PKEY_CTX *how = NULL;
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
-    bool signed_it = context != NULL &&
-                     EVP_DigestSignInit(context, &how, EVP_sha256(), NULL, key) == 1 &&
-                     EVP_PKEY_CTX_set_rsa_padding(how, RSA_PKCS1_PSS_PADDING) == 1 &&
-                     EVP_PKEY_CTX_set_rsa_pss_saltlen(how, RSA_PSS_SALTLEN_DIGEST) == 1 &&
-                     EVP_DigestSign(context, signature, &length,
-                                    (const unsigned char *)message->bytes, message->length) == 1;
-    EVP_MD_CTX_free(context);
-    if (!signed_it)
-        return false;
-    text_add(out, ".");
-    entra_add_base64url(signature, length, out);
-    return !out->cut;
-}
-
 bool entra_sign(const struct entra_certificate *certificate, const char *audience,
                 const char *client_id, struct text *out, struct text *why)
 {
@@ -83,14 +64,14 @@ bool entra_sign(const struct entra_certificate *certificate, const char *audienc
                           RAND_bytes(random, sizeof random) != 1))
         wrong = "it cannot be used";
     if (wrong == NULL) {
-        entra_add_base64url(random, sizeof random, &text);
+        base64url_add(random, sizeof random, &text);
         struct entra_claims claims = {.audience = audience,
                                       .client_id = client_id,
                                       .id = id,
                                       .now_s = host_wall_ms() / 1000,
                                       .thumbprint = thumbprint};
         entra_add_claims(&claims, out);
-        wrong = add_signature(pair.key, out, out) ? NULL : "it cannot sign";
+        wrong = jwt_sign(pair.key, JWT_PS256, out) ? NULL : "it cannot sign";
     }
     X509_free(pair.certificate);
     EVP_PKEY_free(pair.key);

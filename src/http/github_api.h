@@ -13,11 +13,11 @@
 #include "wire/github_url.h"
 
 /* The first are sent first. */
-#define GITHUB_KIND_LIST(X)                                        \
+#define GITHUB_KIND_LIST(X)                                       \
     X(HEARTBEAT, "heartbeats") /* of the worker, its start too */ \
-    X(RELEASE, "releases")                                         \
-    X(GRANT, "grants") /* all other writes of records */           \
-    X(READ, "reads")                                               \
+    X(RELEASE, "releases")                                        \
+    X(GRANT, "grants") /* all other writes of records */          \
+    X(READ, "reads")                                              \
     X(SHOW, "shows") /* for people */
 
 enum github_kind {
@@ -30,26 +30,26 @@ enum github_kind {
 struct github_api;
 
 struct github_call {
-    const char *method;
-    const char *path; /* below /repos/OWNER/REPO/, as in "git/refs"; with / in front: below the
-                       * server's address. Copied */
-    json_t *body;     /* the request takes it; NULL: none */
+    const char *method; /* constant */
+    const char *path;   /* below /repos/OWNER/REPO/, as in "git/refs"; with / in front: below the
+                         * server's address. Copied */
+    json_t *body;       /* the request takes it; NULL: none */
     enum github_kind kind;
     const char *etag;      /* GET: the copy that the caller has, or NULL. Copied */
-    int64_t give_up_at_ms; /* by host_boot_ms() */
+    int64_t give_up_at_ms; /* by host_boot_ms(); 0: after the timeout of the client */
 };
 
 /* All fields are valid until the callback returns. */
 struct github_reply {
-    int status;           /* 0: none; 304: the caller's copy is current */
-    bool refused;         /* status 0: nothing was sent */
-    const json_t *json;   /* NULL: none */
-    int64_t now_ms;       /* the server's Date, whole seconds; or TIME_UNKNOWN */
-    int64_t sent_ms;      /* by host_boot_ms(), before the request was sent; 0: it was not */
-    const char *etag;     /* NULL: none */
-    const char *next;     /* of a list: the path of the next page, for another call; NULL: none */
-    const char *why;      /* the error; "" if the status is 2xx or 304 */
-    int64_t retry_at_ms;  /* status 0: a limit ends then, by host_boot_ms(); or 0 */
+    int status;          /* 0: none; 304: the caller's copy is current */
+    bool refused;        /* status 0: nothing was sent */
+    const json_t *json;  /* NULL: none */
+    int64_t now_ms;      /* the server's Date, whole seconds; or TIME_UNKNOWN */
+    int64_t sent_ms;     /* by host_boot_ms(), before the request was sent; 0: it was not */
+    const char *etag;    /* NULL: none */
+    const char *next;    /* of a list: the path of the next page, for another call; NULL: none */
+    const char *why;     /* the error; "" if the status is 2xx or 304 */
+    int64_t retry_at_ms; /* status 0: a limit ends then, by host_boot_ms(); or 0 */
 };
 
 /* In the caller's memory, zero before the first use; idle again when `done` is called. */
@@ -58,27 +58,29 @@ struct github_request {
     struct list_node node;
     struct json_request http;
     enum github_kind kind;
-    bool sent;
-    char *method, *path, *etag, *header;
+    bool write, sent;
+    const char *method, *headers[4];
+    char *path, *if_none_match;
     json_t *body;
-    int64_t give_up_at_ms, sent_ms;
+    int64_t give_up_at_ms, sent_ms, short_until_ms;
     void (*done)(void *owner, const struct github_reply *reply);
     void *owner;
 };
 
 /* The server's limit as last seen, and the requests of this process in the last hour. */
 struct github_usage {
-    int64_t limit, left;        /* −1: unknown */
-    int64_t reset_s;            /* seconds since 1970; −1: unknown */
-    int64_t poll_interval_ms;   /* x-poll-interval; 0: none */
-    int64_t paused_ms;          /* until requests are sent again; 0: now */
+    int64_t limit, left;         /* −1: unknown */
+    int64_t reset_s;             /* seconds since 1970; −1: unknown */
+    int64_t poll_interval_ms;    /* x-poll-interval; 0: none */
+    int64_t paused_ms;           /* until requests are sent again; 0: now */
     unsigned sent[GITHUB_KINDS]; /* in the last hour */
-    unsigned writes;            /* of these */
+    unsigned writes;             /* of these */
 };
 
 /* True if GITHUB_API_URL names this host: then tests may use short times. */
 bool github_api_is_loopback(void);
-/* False with a reason; then there is nothing to close. Sends nothing yet. */
+/* False with a reason; then there is nothing to close. Sends nothing yet. Each time a request is
+ * sent, the reply must arrive within the timeout. */
 bool github_api_open(struct github_api **out, const struct github_url *url, int64_t timeout_ms,
                      struct text *why);
 void github_api_close(struct github_api **api); /* requests in flight end without a callback */
@@ -98,8 +100,8 @@ struct github_result {
     int status;
     json_t *json; /* belongs to the caller; NULL: none */
     int64_t now_ms;
-    char *next;            /* belongs to the caller; NULL: none */
-    int64_t retry_in_ms;   /* status 0: until a limit ends; or 0 */
+    char *next;          /* belongs to the caller; NULL: none */
+    int64_t retry_in_ms; /* status 0: until a limit ends; or 0 */
     char why[JSON_WHY];
 };
 void github_api_call(struct github_api *api, const struct github_call *call,

@@ -61,8 +61,9 @@ static bool json_request_post(struct json_api *api, struct json_request *request
                               const char *credential, int64_t timeout_ms)
 {
     const struct json_api_options *options = &api->options;
-    const char *headers[CALL_HEADERS_MAX + 4] = {"Accept: application/json",
-                                                 "User-Agent: leasehold"};
+    const char *headers[CALL_HEADERS_MAX + 4] = {
+        options->accept != NULL ? options->accept : "Accept: application/json",
+        "User-Agent: leasehold"};
     const char *const *more = request->call.headers;
     for (size_t i = 0; more != NULL && more[i] != NULL && i < CALL_HEADERS_MAX; i++)
         headers[2 + i] = more[i];
@@ -221,6 +222,14 @@ static bool json_request_retry(struct json_request *request, const struct http_r
     int status = response->status;
     int64_t now_ms = host_boot_ms(), asked_ms = response->retry_after_ms;
     bool too_early = status == 429 || status == 503;
+    if (status == 401 && !request->refused) {
+        request->refused = true;
+        api->options.login.refused(api->options.login.owner);
+        json_api_wake(api);
+        return true;
+    }
+    if (api->options.own_pauses)
+        return false;
     bool again = status == 429 || (status == 503 && request->body == NULL && asked_ms >= 0) ||
                  (status == 403 && call->forbidden_later && api->permitted) ||
                  (call->repeatable && (status == 0 || status >= 500));
@@ -231,12 +240,6 @@ static bool json_request_retry(struct json_request *request, const struct http_r
         int64_t until_ms = now_ms + (asked_ms < most_ms ? asked_ms : most_ms);
         if (api->paused_until_ms < until_ms)
             api->paused_until_ms = until_ms;
-    }
-    if (status == 401 && !request->refused) {
-        request->refused = true;
-        api->options.login.refused(api->options.login.owner);
-        json_api_wake(api);
-        return true;
     }
     int64_t pause_ms = backoff_pause_ms(&request->backoff);
     request->not_before_ms = now_ms + (asked_ms > pause_ms ? asked_ms : pause_ms);

@@ -33,8 +33,10 @@ struct json_api_options {
     const struct stream_tls *tls;
     const char *proxy;  /* as in http.h */
     const char *scheme; /* the word before the credential: "Bearer"; NULL: none */
+    const char *accept; /* the header; NULL: "Accept: application/json" */
     struct json_login login;
     int64_t pause_max_ms; /* a longer Retry-After pauses the other requests for this long only */
+    bool own_pauses;      /* the caller pauses: only a refused credential is retried here */
     /* A Warning header of any reply, without controls; NULL: they are ignored. */
     void (*warning)(void *user, const char *text);
     void *user;

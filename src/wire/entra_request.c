@@ -2,6 +2,8 @@
 /* See entra_request.h. Its JSON support is limited to members of the outermost object. */
 #include "wire/entra_request.h"
 
+#include "wire/base64url.h"
+
 #include <string.h>
 
 enum { CLAIMS_MAX = 4096, LIVES_MAX_S = 30 * 24 * 3600 };
@@ -76,22 +78,6 @@ void entra_workload_form(const struct entra_identity *identity, struct text *out
 
 /* ---- assertion ---- */
 
-static const char sixths[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-void entra_add_base64url(const unsigned char *bytes, size_t length, struct text *out)
-{
-    for (size_t at = 0; at < length; at += 3) {
-        unsigned char part[3] = {0};
-        size_t left = length - at;
-        if (left > sizeof part)
-            left = sizeof part;
-        memcpy(part, bytes + at, left);
-        uint32_t bits = (uint32_t)part[0] << 16 | (uint32_t)part[1] << 8 | part[2];
-        for (size_t i = 0; i <= left; i++)
-            text_add_bytes(out, &sixths[bits >> (18 - 6 * i) & 63], 1);
-    }
-}
-
 bool entra_is_id(const char *string)
 {
     return string[0] != '\0' && strlen(string) <= ENTRA_ID_MAX &&
@@ -120,11 +106,11 @@ void entra_add_claims(const struct entra_claims *claims, struct text *out)
     char string[1024], mark[64];
     struct text text;
     text_init(&text, mark, sizeof mark);
-    entra_add_base64url(claims->thumbprint, ENTRA_THUMBPRINT, &text);
+    base64url_add(claims->thumbprint, ENTRA_THUMBPRINT, &text);
     text_init(&text, string, sizeof string);
     add_member(&text, "{\"alg\":\"PS256\",\"typ\":\"JWT\",\"x5t#S256\":", mark);
     text_add(&text, "}");
-    entra_add_base64url((const unsigned char *)string, text.length, out);
+    base64url_add((const unsigned char *)string, text.length, out);
     text_add(out, ".");
     text_clear(&text);
     add_member(&text, "{\"aud\":", claims->audience);
@@ -135,7 +121,7 @@ void entra_add_claims(const struct entra_claims *claims, struct text *out)
     entra_add_time(&text, ",\"iat\":", claims->now_s);
     entra_add_time(&text, ",\"exp\":", claims->now_s + LIVES_S);
     text_add(&text, "}");
-    entra_add_base64url((const unsigned char *)string, text.length, out);
+    base64url_add((const unsigned char *)string, text.length, out);
 }
 
 /* ---- replies ---- */
@@ -210,8 +196,8 @@ static bool find_member(const char *body, size_t length, const char *name, const
 
 static int sixth_of(char letter)
 {
-    const char *found = letter != '\0' ? strchr(sixths, letter) : NULL;
-    return found != NULL ? (int)(found - sixths) : -1;
+    const char *found = letter != '\0' ? strchr(base64url_digits, letter) : NULL;
+    return found != NULL ? (int)(found - base64url_digits) : -1;
 }
 
 /* The owner of a token, from its claims: the base64url part between its two dots. */

@@ -55,7 +55,6 @@ struct entra_claims {
 enum { ENTRA_THUMBPRINT = 32 };
 
 void entra_add_claims(const struct entra_claims *claims, struct text *out);
-void entra_add_base64url(const unsigned char *bytes, size_t length, struct text *out);
 /* True if it consists of letters, digits, dots and hyphens, as ids of clients and tenants do. */
 bool entra_is_id(const char *string);
 

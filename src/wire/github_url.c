@@ -33,9 +33,8 @@ enum { STALE_LEAST_MS = 30000, HEARTBEAT_LEAST_MS = 10000, POLL_LEAST_MS = 10000
 #define GITHUB_OPTION(field, ...) URL_OPTION(struct github_url, field, __VA_ARGS__)
 
 static const struct url_option options[] = {
-    [OPTION_HEARTBEAT] =
-        GITHUB_OPTION(heartbeat_ms, "heartbeat", .kind = URL_DURATION, .least = SECOND_MS,
-                      .most = 8 * HOUR_MS, .rule = HEARTBEAT_RULE),
+    GITHUB_OPTION(heartbeat_ms, "heartbeat", .kind = URL_DURATION, .least = SECOND_MS,
+                  .most = 8 * HOUR_MS, .rule = HEARTBEAT_RULE),
     GITHUB_OPTION(stale_ms, "stale", .kind = URL_DURATION, .least = 3 * SECOND_MS,
                   .most = 24 * HOUR_MS, .rule = STALE_RULE),
     GITHUB_OPTION(poll_ms, "poll", .kind = URL_DURATION, .least = SECOND_MS, .most = HOUR_MS,
