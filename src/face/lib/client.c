@@ -368,6 +368,7 @@ static void client_free(struct lh_client *client)
     loop_free(&client->loop);
     if (client->alive != NULL)
         (void)munmap(client->alive, PAGE);
+    free(client->source);
     client->magic = 0;
     free(client);
 }
@@ -466,9 +467,12 @@ enum lh_outcome lh_open(const char *url, const struct lh_open_options *options,
     client->magic = CLIENT_MAGIC;
     client->driver = driver;
     client->queue_wakes_at_ms = NEVER;
+    client->source = strdup(url);
     const char *wrong = apply_options(client, url, options);
-    enum lh_outcome outcome =
-        wrong != NULL ? report_set(report, LH_USAGE, wrong) : client_build(client, url, report);
+    enum lh_outcome outcome = client->source == NULL
+                                  ? report_set(report, LH_FAILED, "failed: out of memory")
+                              : wrong != NULL ? report_set(report, LH_USAGE, wrong)
+                                              : client_build(client, url, report);
     if (outcome != LH_OK) {
         client_free(client);
         return outcome;

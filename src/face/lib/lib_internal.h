@@ -41,6 +41,7 @@ struct lh_client {
     uint32_t magic;
     unsigned char *alive; /* a page that the kernel clears in a forked child */
     char url[URL_SHOWN], holder[HOLDER_MAX + 1];
+    char *source; /* the URL as given; it may contain secrets */
     int64_t timeout_ms;
     uint64_t session;
     bool own_loop;

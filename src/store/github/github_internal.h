@@ -242,6 +242,8 @@ void github_history_on_reply(struct github_operation *operation, const struct gi
  * may be late or lost. */
 /* Our session was granted the key, or its grant ended; `grant` NULL: it ended. */
 void github_show_change(struct github *github, struct github_head *head, const struct grant *grant);
+/* store_driver.event: how the holder's work ended, for the comment. */
+void github_show_event(void *state, const struct store_event *event);
 /* Waits a short time for what is in flight; frees everything. */
 void github_show_done(struct github *github);
 

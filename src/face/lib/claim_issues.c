@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls of claim.c to the server: lists of issues and events, and labels. Decides nothing. */
+#include "face/lib/claim_internal.h"
+
+#include "process/host.h"
+#include "wire/github_issue.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CLAIM_PATH = 512, CLAIM_PAGE = CLAIM_ITEMS / CLAIM_PAGES };
+
+/* ---- one call ---- */
+
+static void claim_on_reply(void *owner, const struct github_reply *reply)
+{
+    struct claim_reply *out = owner;
+    out->over = true;
+    out->status = reply->status;
+    out->json = json_deep_copy(reply->json);
+    out->next = reply->next != NULL ? strdup(reply->next) : NULL;
+    out->retry_ms = reply->retry_at_ms > 0 ? reply->retry_at_ms - host_boot_ms() : 0;
+    if (reply->etag != NULL && strlen(reply->etag) < CLAIM_ETAG)
+        text_copy(out->etag, CLAIM_ETAG, reply->etag);
+    (void)snprintf(out->why, sizeof out->why, "%s", reply->why);
+}
+
+static void claim_reply_done(struct claim_reply *reply)
+{
+    json_decref(reply->json);
+    free(reply->next);
+    *reply = (struct claim_reply){.status = 0};
+}
+
+void claim_wait(struct lh_claims *claims, int64_t most_ms)
+{
+    struct poller *poller = github_api_poller(claims->api);
+    struct pollfd files[] = {{.fd = poller_fd(poller), .events = POLLIN},
+                             {.fd = lh_fd(claims->client), .events = POLLIN}};
+    (void)poll(files, 2, most_ms < INT_MAX ? (int)most_ms : INT_MAX);
+    if (files[1].revents != 0)
+        (void)lh_step(claims->client);
+    poller_step(poller);
+}
+
+static void claim_call(struct lh_claims *claims, struct github_call call, struct claim_reply *out)
+{
+    struct github_request request = {0};
+    *out = (struct claim_reply){.status = 0};
+    call.give_up_at_ms = host_boot_ms() + claims->client->timeout_ms;
+    github_request_start(&request, claims->api, &call, claim_on_reply, out);
+    poller_step(github_api_poller(claims->api));
+    while (!out->over)
+        claim_wait(claims, /* most_ms= */ -1);
+}
+
+/* Frees the reply. A 404 is what a token without rights gets, too. */
+static enum lh_outcome claim_fail(const struct lh_claims *claims, struct claim_reply *reply,
+                                  struct lh_report *report)
+{
+    int status = reply->status;
+    bool denied = status == 401 || status == 403 || status == 404 || status == 410;
+    enum lh_outcome outcome = denied ? LH_DENIED : LH_UNAVAILABLE;
+    struct lh_report full = LH_REPORT_INIT;
+    char message[LH_TEXT_SIZE];
+    (void)snprintf(message, sizeof message, "%s: issues of %s/%.40s: %.120s%s",
+                   lh_outcome_name(outcome), claims->url.owner, claims->url.repo, reply->why,
+                   denied ? "; the token needs the right Issues: write" : "");
+    text_clean(message, strlen(message));
+    (void)report_set(&full, outcome, message);
+    full.retry_after_ms = reply->retry_ms > 0 ? reply->retry_ms : -1;
+    report_copy(report, &full);
+    claim_reply_done(reply);
+    return outcome;
+}
+
+/* ---- reads ---- */
+
+enum lh_outcome claim_read_issue(struct lh_claims *claims, const char *key, json_t **out,
+                                 struct lh_report *report)
+{
+    char path[CLAIM_PATH];
+    struct claim_reply reply;
+    (void)snprintf(path, sizeof path, "issues/%s", key);
+    claim_call(claims, (struct github_call){.method = "GET", .path = path, .kind = GITHUB_READ},
+               &reply);
+    if (reply.status != 200)
+        return claim_fail(claims, &reply, report);
+    *out = json_incref(reply.json);
+    claim_reply_done(&reply);
+    return LH_OK;
+}
+
+static enum lh_outcome claim_read_pages(struct lh_claims *claims, const char *first,
+                                        struct claim_pages *pages, struct lh_report *report)
+{
+    const char *path = first;
+    for (struct claim_reply *page = pages->at; page < pages->at + CLAIM_PAGES; page++) {
+        struct claim_reply reply;
+        if (path == NULL) {
+            claim_reply_done(page);
+            continue;
+        }
+        const char *etag = page->etag[0] != '\0' ? page->etag : NULL;
+        struct github_call call = {
+            .method = "GET", .path = path, .kind = GITHUB_READ, .etag = etag};
+        claim_call(claims, call, &reply);
+        if (reply.status == 200) {
+            claim_reply_done(page);
+            *page = reply;
+        } else if (reply.status != 304 || etag == NULL) {
+            return claim_fail(claims, &reply, report);
+        } else {
+            claim_reply_done(&reply);
+        }
+        path = page->next;
+    }
+    return LH_OK;
+}
+
+const json_t *claim_page_item(const struct claim_pages *pages, size_t index)
+{
+    return json_array_get(pages->at[index / CLAIM_PAGE].json, index % CLAIM_PAGE);
+}
+
+void claim_pages_done(struct claim_pages *pages)
+{
+    for (size_t i = 0; i < CLAIM_PAGES; i++)
+        claim_reply_done(&pages->at[i]);
+}
+
+enum lh_outcome claim_read_issues(struct lh_claims *claims, struct lh_report *report)
+{
+    char bytes[CLAIM_PATH];
+    struct text path;
+    text_init(&path, bytes, sizeof bytes);
+    text_add(&path, "issues?state=open&sort=created&direction=asc&per_page=100&labels=");
+    github_add_escaped(&path, claims->label);
+    return claim_read_pages(claims, bytes, &claims->issues, report);
+}
+
+enum lh_outcome claim_read_labelled(struct lh_claims *claims, const char *key, int64_t *out_ms,
+                                    struct lh_report *report)
+{
+    char path[CLAIM_PATH];
+    struct claim_pages events = {0};
+    (void)snprintf(path, sizeof path, "issues/%s/events?per_page=100", key);
+    enum lh_outcome outcome = claim_read_pages(claims, path, &events, report);
+    *out_ms = -1;
+    for (size_t i = 0; i < CLAIM_ITEMS; i++) {
+        const json_t *event = claim_page_item(&events, i);
+        const char *label = github_string(json_object_get(event, "label"), "name");
+        int64_t at_ms = github_time_ms(github_string(event, "created_at"));
+        if (strcmp(github_string(event, "event"), "labeled") == 0 && at_ms > *out_ms &&
+            github_label_equal(label, claims->label))
+            *out_ms = at_ms;
+    }
+    claim_pages_done(&events);
+    return outcome;
+}
+
+/* ---- labels ---- */
+
+enum lh_outcome claim_change_labels(struct lh_claims *claims, const char *key,
+                                    struct lh_report *report)
+{
+    char bytes[CLAIM_PATH];
+    struct text path;
+    struct claim_reply reply;
+    struct github_call call = {.method = "DELETE", .path = bytes, .kind = GITHUB_RELEASE};
+    text_init(&path, bytes, sizeof bytes);
+    TEXT_JOIN(&path, "issues/", key, "/labels/");
+    github_add_escaped(&path, claims->label);
+    claim_call(claims, call, &reply);
+    if (reply.status / 100 != 2 && reply.status != 404)
+        return claim_fail(claims, &reply, report);
+    claim_reply_done(&reply);
+    if (claims->done_label[0] == '\0')
+        return LH_OK;
+    call.method = "POST";
+    call.body = json_pack("{s:[s]}", "labels", claims->done_label);
+    text_clear(&path);
+    TEXT_JOIN(&path, "issues/", key, "/labels");
+    claim_call(claims, call, &reply);
+    if (reply.status / 100 != 2)
+        return claim_fail(claims, &reply, report);
+    claim_reply_done(&reply);
+    return LH_OK;
+}
