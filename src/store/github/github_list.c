@@ -155,7 +155,7 @@ void github_history_on_reply(struct github_operation *operation, const struct gi
             .key = operation->base.request.key,
             .present = commit.bytes != NULL,
             .written = {.revision = commit.revision, .time_ms = commit.time_ms},
-            .now_ms = TIME_UNKNOWN,
+            .now_ms = operation->now_ms,
             .bytes = commit.bytes,
             .length = commit.length};
         pending_reply(&operation->base, &past);

@@ -129,7 +129,7 @@ void github_operation_judged(struct github_operation *operation)
                                 .more = lists,
                                 .key = lists ? head->key : NULL,
                                 .present = head->bytes != NULL,
-                                .now_ms = TIME_UNKNOWN,
+                                .now_ms = operation->now_ms,
                                 .alive_ms = operation->github->worker.alive_ms,
                                 .bytes = head->bytes,
                                 .length = head->length};
