@@ -252,9 +252,9 @@ static bool github_request_copy(struct github_request *request, const struct git
         request->if_none_match = NULL;
     request->headers[0] = GITHUB_VERSION;
     request->headers[1] =
-        call->etag != NULL ? request->if_none_match : "Content-Type: application/json";
-    return request->path != NULL && request->headers[1] != NULL &&
-           (request->body != NULL || !request->write);
+        request->write ? "Content-Type: application/json" : request->if_none_match;
+    return request->path != NULL && (request->body != NULL || !request->write) &&
+           (request->if_none_match != NULL || call->etag == NULL);
 }
 
 void github_request_start(struct github_request *request, struct github_api *api,
