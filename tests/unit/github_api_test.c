@@ -6,6 +6,7 @@
 #include "github_kit.h"
 #include "process/host.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -226,7 +226,7 @@ static bool slow_server(int file, const char *request)
     bool read = strncmp(request, "GET ", 4) == 0;
     atomic_int *now = read ? &reading : &writing;
     raise_most(read ? &most_reading : &most_writing, atomic_fetch_add(now, 1) + 1);
-    (void)usleep(20000);
+    (void)poll(NULL, 0, /* timeout= */ 20);
     (void)atomic_fetch_sub(now, 1);
     http_kit_say(file, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
     return true;

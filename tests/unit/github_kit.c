@@ -100,7 +100,7 @@ void caller_start(struct caller *caller, const char *method, const char *path,
 
 void caller_finish(struct caller *caller)
 {
-    int64_t until_ms = host_boot_ms() + 3 * GITHUB_KIT_TIMEOUT_MS;
+    int64_t until_ms = host_boot_ms() + (int64_t)3 * GITHUB_KIT_TIMEOUT_MS;
     while (caller->done == 0 && host_boot_ms() < until_ms)
         github_kit_run(caller->request.api, /* ms= */ 5);
     assert_int_equal(caller->done, 1);

@@ -160,8 +160,13 @@ static size_t decode(const char *text, size_t length, unsigned char *out)
 {
     char padded[1024] = "";
     assert_true(length + 4 < sizeof padded);
-    for (size_t i = 0; i < length; i++)
-        padded[i] = text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i];
+    memcpy(padded, text, length);
+    for (char *at = padded; *at != '\0'; at++) {
+        if (*at == '-')
+            *at = '+';
+        if (*at == '_')
+            *at = '/';
+    }
     while (length % 4 != 0)
         padded[length++] = '=';
     int decoded = EVP_DecodeBlock(out, (const unsigned char *)padded, (int)length);
