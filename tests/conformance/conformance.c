@@ -104,8 +104,10 @@ int64_t suite_soon_ms(void)
 {
     enum { IN_EARNEST_MS = 10000, IN_A_HUNT_MS = 1500 };
     /* With a coarse clock even a correct store needs longer than the limit for a planted fault. */
-    bool coarse = suite_facts().margin_ms > 0;
-    return suite.hunting && !coarse ? IN_A_HUNT_MS : IN_EARNEST_MS;
+    struct store_facts facts = suite_facts();
+    if (facts.renews_by_session) /* a killed process is dead after its last heartbeat's TTL */
+        return IN_EARNEST_MS + facts.ttl_ms + facts.margin_ms;
+    return suite.hunting && facts.margin_ms == 0 ? IN_A_HUNT_MS : IN_EARNEST_MS;
 }
 
 const char *run_prefix(void)
