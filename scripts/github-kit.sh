@@ -163,8 +163,8 @@ github_url() {
     printf 'github://%s?%s\n' "$1" "${GITHUB_OPTIONS:-$github_options_default}"
 }
 
-# github_use NAME: the program's environment, for the server of that name. A token of the real GitHub
-# in GITHUB_TOKEN is not used.
+# github_use NAME: the program's environment, for the server of that name. A token of the real
+# GitHub in GITHUB_TOKEN is not used.
 github_use() {
     export GITHUB_API_URL=http://127.0.0.1:${github_port[$1]}
     export GITHUB_TOKEN=${GITHUB_TEST_TOKEN:-tok_alice}

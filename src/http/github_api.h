@@ -43,7 +43,7 @@ struct github_call {
 struct github_reply {
     int status;          /* 0: none; 304: the caller's copy is current */
     bool refused;        /* status 0: nothing was sent */
-    const json_t *json;  /* NULL: none */
+    json_t *json;        /* NULL: none */
     int64_t now_ms;      /* the server's Date, whole seconds; or TIME_UNKNOWN */
     int64_t sent_ms;     /* by host_boot_ms(), before the request was sent; 0: it was not */
     const char *etag;    /* NULL: none */

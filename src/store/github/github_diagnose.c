@@ -22,8 +22,8 @@ static void diagnose_ask(struct github_api *api, const struct diagnosis *diagnos
     struct github_call call = {.method = "GET",
                                .path = path,
                                .kind = GITHUB_READ,
-                               .give_up_at_ms = host_boot_ms() +
-                                                diagnosis_timeout_ms(diagnosis, DIAGNOSE_MS)};
+                               .give_up_at_ms =
+                                   host_boot_ms() + diagnosis_timeout_ms(diagnosis, DIAGNOSE_MS)};
     github_api_call(api, &call, out);
 }
 

@@ -77,8 +77,8 @@ struct record *github_head_record(struct github *github, const struct github_hea
 {
     struct codec_error error;
     struct stamp written = {.revision = head->revision, .time_ms = head->time_ms};
-    if (head->bytes == NULL || record_decode(head->bytes, head->length, &github->scratch, &error) !=
-                                   DECODE_OK)
+    if (head->bytes == NULL ||
+        record_decode(head->bytes, head->length, &github->scratch, &error) != DECODE_OK)
         return NULL;
     record_resolve(&github->scratch, &written);
     return &github->scratch;

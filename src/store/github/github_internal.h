@@ -17,7 +17,7 @@ enum {
     GITHUB_HEADS_MAX = 2048,        /* keys whose head is cached */
     GITHUB_WORKERS_MAX = 256,       /* other workers whose heartbeat is cached */
     GITHUB_BUCKETS = 256,
-    GITHUB_MARGIN_MS = 3000,        /* two dates of whole seconds, and the servers' clocks */
+    GITHUB_MARGIN_MS = 3000, /* two dates of whole seconds, and the servers' clocks */
     GITHUB_QUEUE_MAX = 32,
     GITHUB_WHY = 512,
 };
@@ -47,10 +47,10 @@ struct github_head {
     int64_t time_ms;
     char *bytes; /* NULL: vacant */
     size_t length;
-    bool held;  /* by a bound grant of our session */
-    bool shown; /* github_show.c has shown that grant */
+    bool held;        /* by a bound grant of our session */
+    bool shown;       /* github_show.c has shown that grant */
     uint64_t watched; /* the revision that was last delivered to watchers */
-    char *key;  /* of the record; NULL: it has none yet */
+    char *key;        /* of the record; NULL: it has none yet */
 };
 
 /* The last heartbeat of another worker. */
@@ -108,7 +108,7 @@ struct github {
     struct poller *poller;
     struct pending_set pending;
     struct poller_timer wake_timer;
-    bool checked; /* the repository exists, and we may write to it */
+    bool checked;              /* the repository exists, and we may write to it */
     char tree[GITHUB_SHA + 1]; /* of all our commits; "": unknown */
     struct list heads;
     size_t head_count;
@@ -188,12 +188,12 @@ struct github_operation {
     bool waits_for_worker; /* in worker.waiting, by base.in_queue */
     bool binds;            /* counted in worker.pending */
     bool written;
-    bool refused;          /* the server refused the ref write: its head decides why … */
-    char why[GITHUB_WHY];  /* … if it has not changed, this text */
-    bool tree_made;        /* by this operation */
+    bool refused;         /* the server refused the ref write: its head decides why … */
+    char why[GITHUB_WHY]; /* … if it has not changed, this text */
+    bool tree_made;       /* by this operation */
     /* Of the ref, until its commit is read. */
     char read_sha[GITHUB_SHA + 1], etag[GITHUB_ETAG_MAX + 1];
-    uint64_t session;              /* of the holder that is examined */
+    uint64_t session; /* of the holder that is examined */
     /* Of a write: the commit that the ref is to point to. */
     char sha[GITHUB_SHA + 1];
     struct github_commit commit;

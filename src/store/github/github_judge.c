@@ -38,8 +38,8 @@ static struct github_peer *peer_use(struct github *github, uint64_t session)
 static bool is_stale(const struct github_operation *operation, const struct github_peer *peer,
                      const struct grant *grant)
 {
-    int64_t seen_ms = peer->beat_ms > grant->renewed.time_ms ? peer->beat_ms
-                                                             : grant->renewed.time_ms;
+    int64_t seen_ms =
+        peer->beat_ms > grant->renewed.time_ms ? peer->beat_ms : grant->renewed.time_ms;
     return peer->beat_ms < 0 ||
            has_passed(operation, &(struct stamp){.time_ms = seen_ms}, peer->stale_ms);
 }
@@ -134,8 +134,8 @@ void github_judge_on_reply(struct github_operation *operation, const struct gith
         peer_on_ref(operation, reply);
         return;
     }
-    const char *wrong = reply->status == 200 ? github_beat_parse(reply->json, &beat_ms, &stale_ms)
-                                             : reply->why;
+    const char *wrong =
+        reply->status == 200 ? github_beat_parse(reply->json, &beat_ms, &stale_ms) : reply->why;
     if (wrong != NULL)
         github_operation_fail(operation, REPLY_TROUBLE, wrong);
     else

@@ -20,7 +20,7 @@ static void list_refs(struct github_operation *operation, const char *prefix)
 {
     char encoded[GITHUB_NAME_MAX + 1], name[GITHUB_PATH_NAME_MAX + 1], path[GITHUB_PATH];
     if (operation->hashed)
-        text_copy(encoded, sizeof encoded, "~");
+        text_copy(encoded, sizeof encoded, GITHUB_HASH_MARK);
     else
         github_ref_prefix(prefix, encoded);
     github_path_name(encoded, name);
@@ -36,13 +36,12 @@ void github_list_begin(struct github_operation *operation)
 void github_list_on_refs(struct github_operation *operation, const struct github_reply *reply)
 {
     if (reply->status != 200 || !json_is_array(reply->json)) {
-        github_operation_fail(operation,
-                              reply->status == 403 ? REPLY_DENIED : REPLY_TROUBLE,
+        github_operation_fail(operation, reply->status == 403 ? REPLY_DENIED : REPLY_TROUBLE,
                               reply->status == 200 ? "the reply is not a list" : reply->why);
         return;
     }
     json_decref(operation->refs);
-    operation->refs = json_incref((json_t *)reply->json);
+    operation->refs = json_incref(reply->json);
     operation->index = 0;
     github_list_next(operation);
 }
@@ -145,8 +144,9 @@ void github_history_on_reply(struct github_operation *operation, const struct gi
         github_operation_fail(operation, REPLY_TROUBLE, reply->why);
         return;
     }
-    json_t *list = json_incref((json_t *)reply->json);
-    json_array_foreach(list, index, item) {
+    json_t *list = json_incref(reply->json);
+    json_array_foreach(list, index, item)
+    {
         if (github_commit_parse(json_object_get(item, "commit"), &commit) != NULL)
             continue;
         struct store_reply past = {

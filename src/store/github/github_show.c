@@ -239,9 +239,10 @@ static struct show_item *show_find(const struct github *github, const char *key)
 
 void github_show_change(struct github *github, struct github_head *head, const struct grant *grant)
 {
-    struct show_item *item = show_find(github, head->key);
-    if (!github->url.show || !show_is_number(head->key) || head->shown == (grant != NULL))
+    if (!github->url.show || head->key == NULL || !show_is_number(head->key) ||
+        head->shown == (grant != NULL))
         return;
+    struct show_item *item = show_find(github, head->key);
     head->shown = grant != NULL;
     if (grant == NULL && item != NULL)
         item->ended = true;

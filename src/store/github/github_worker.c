@@ -36,8 +36,7 @@ static void worker_send(struct github *github, const char *method, const char *p
     github_request_start(&github->worker.request, github->api, &call, done, github);
 }
 
-static void worker_ref_path(const struct github *github, const char *before,
-                            char out[GITHUB_PATH])
+static void worker_ref_path(const struct github *github, const char *before, char out[GITHUB_PATH])
 {
     (void)snprintf(out, GITHUB_PATH, "%s" GITHUB_WORKER_REFS "%llx", before,
                    (unsigned long long)github->callbacks.session);
@@ -289,7 +288,7 @@ static void worker_on_workers(void *owner, const struct github_reply *reply)
     } else if (worker_writes(github, json_array_size(reply->json) + 1) <= github->url.writes) {
         worker_admit(github, json_array_size(reply->json));
     } else {
-        worker->refs = json_incref((json_t *)reply->json);
+        worker->refs = json_incref(reply->json);
         worker->index = worker->live = 0;
         worker_examine_next(github);
     }
