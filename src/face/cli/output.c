@@ -68,12 +68,15 @@ static int64_t view_now_ms(const struct lh_view *view)
 
 int64_t view_written_ms(const struct lh_view *view)
 {
-    return view->written_ago_ms < 0 ? wall_clock_ms() : view_now_ms(view) - view->written_ago_ms;
+    if (view->written_ago_ms < 0) /* a store may date its records and have no clock */
+        return view->written_at_ms >= 0 ? view->written_at_ms : wall_clock_ms();
+    return view_now_ms(view) - view->written_ago_ms;
 }
 
 const char *format_written_time(const struct lh_view *view, char out[32])
 {
-    return format_time(view->written_ago_ms < 0 ? -1 : view_written_ms(view), out);
+    bool known = view->written_ago_ms >= 0 || view->written_at_ms >= 0;
+    return format_time(known ? view_written_ms(view) : -1, out);
 }
 
 void output_line(struct text *line, FILE *to)

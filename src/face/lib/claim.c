@@ -62,7 +62,7 @@ static bool claim_find_done(void *user, const struct lh_view *view)
 {
     int64_t *done_ms = user;
     bool done = view->state == LH_COOLING_DOWN;
-    if (done)
+    if (done && view->written_at_ms >= 0)
         *done_ms = view->written_at_ms;
     return !done;
 }
