@@ -7,6 +7,7 @@
 
 #include "leasehold.h"
 #include "leasehold_admin.h"
+#include "leasehold_once.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -26,6 +27,13 @@ const struct store_driver *__wrap_store_find(const char *url);
 /* NOLINTNEXTLINE(readability-identifier-naming): the linker wants it so */
 const struct store_driver *__wrap_store_find(const char *url)
 {
+    static struct store_driver together;
+    together = stepped_driver;
+    together.capabilities = STORE_SESSIONS | STORE_RENEWS_SESSION;
+    together.facts.ttl_ms = 20000;
+    together.facts.ttl_least_ms = 10000;
+    if (strncmp(url, "together:", strlen("together:")) == 0)
+        return &together;
     return strncmp(url, "stepped:", strlen("stepped:")) == 0 ? &stepped_driver : NULL;
 }
 
@@ -33,7 +41,7 @@ static struct lh_client *client;
 static atomic_uint notify, granted;
 static struct lh_lease *leases[STARTS];
 
-static void open_client(bool own_loop, int64_t timeout_ms)
+static void open_client_of(const char *url, bool own_loop, int64_t timeout_ms)
 {
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     struct lh_report report = LH_REPORT_INIT;
@@ -42,7 +50,12 @@ static void open_client(bool own_loop, int64_t timeout_ms)
     stepped_forget();
     atomic_store(&notify, 0);
     atomic_store(&granted, 0);
-    assert_int_equal(lh_open("stepped:", &options, &client, &report), LH_OK);
+    assert_int_equal(lh_open(url, &options, &client, &report), LH_OK);
+}
+
+static void open_client(bool own_loop, int64_t timeout_ms)
+{
+    open_client_of("stepped:", own_loop, timeout_ms);
 }
 
 static void assert_in_the_loop_only(void)
@@ -50,6 +63,45 @@ static void assert_in_the_loop_only(void)
     assert_int_equal(atomic_load(&stepped_notes.other_threads), 0);
     assert_int_equal(atomic_load(&stepped_notes.collisions), 0);
     assert_true(atomic_load(&stepped_notes.requests) > 0);
+}
+
+static enum lh_outcome ttl_becomes(int64_t ttl_ms, bool unbound, int64_t *out_ttl_ms)
+{
+    struct lh_acquire_options options = LH_ACQUIRE_OPTIONS_INIT;
+    struct lh_lease *lease = NULL;
+    options.ttl_ms = ttl_ms;
+    options.unbound = unbound;
+    enum lh_outcome outcome = lh_acquire(client, "k", &options, &lease, NULL);
+    if (outcome != LH_OK)
+        return outcome;
+    *out_ttl_ms = lh_ttl_ms(lease);
+    return lh_release(&lease, NULL);
+}
+
+/* Where the session keeps its bound grants alive together, they all have the store's TTL. */
+static void bound_leases_have_the_stores_ttl(void **state)
+{
+    static const int64_t given_ms[] = {0, 50, 12000, 3600000};
+    struct lh_once_options brief = LH_ONCE_OPTIONS_INIT;
+    struct lh_once once = LH_ONCE_INIT;
+    struct lh_lease *claim = NULL;
+    int64_t ttl_ms = 0;
+    (void)state;
+    open_client_of("together:", /* own_loop= */ false, /* timeout_ms= */ 0);
+    for (size_t i = 0; i < sizeof given_ms / sizeof given_ms[0]; i++) {
+        assert_int_equal(ttl_becomes(given_ms[i], /* unbound= */ false, &ttl_ms), LH_OK);
+        assert_int_equal(ttl_ms, 20000);
+    }
+    assert_int_equal(ttl_becomes(-1, /* unbound= */ false, &ttl_ms), LH_USAGE);
+    assert_int_equal(ttl_becomes(50, /* unbound= */ true, &ttl_ms), LH_USAGE);
+    assert_int_equal(ttl_becomes(12000, /* unbound= */ true, &ttl_ms), LH_OK);
+    assert_int_equal(ttl_ms, 12000);
+    brief.ttl_ms = 50;
+    assert_int_equal(lh_once_begin(client, "id", &brief, &once, NULL), LH_USAGE);
+    assert_int_equal(lh_once_claim(client, "id", &brief, &claim, &once, NULL), LH_OK);
+    assert_int_equal(lh_ttl_ms(claim), 20000);
+    assert_int_equal(lh_release(&claim, NULL), LH_OK);
+    lh_close(&client);
 }
 
 static void *contend(void *argument)
@@ -244,6 +296,7 @@ static void a_store_that_falls_silent_is_unavailable_in_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bound_leases_have_the_stores_ttl),
         cmocka_unit_test(threads_block_and_the_loop_steps),
         cmocka_unit_test(requests_started_in_one_turn_are_sent_together),
         cmocka_unit_test(lists_travel_without_a_lease),

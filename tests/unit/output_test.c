@@ -72,7 +72,8 @@ static void a_view_has_every_field_in_every_state(void **state)
                                .ends_in_ms = 1500,
                                .takeover_in_ms = 8500,
                                .renewed_ago_ms = -1,
-                               .written_ago_ms = -1};
+                               .written_ago_ms = -1,
+                               .written_at_ms = -1};
         text_init(&text, bytes, sizeof bytes);
         view_to_json(&context, &view, NULL, /* past= */ false, &text);
         (void)snprintf(wanted, sizeof wanted, "{\"key\":\"k\",\"state\":\"%s\",", words[i]);
@@ -130,6 +131,30 @@ static void a_lease_ends_before_others_may_take_over(void **state)
     }
 }
 
+/* A store may know the time of each write, but not the current one. */
+static void a_write_is_dated_without_a_current_time(void **state)
+{
+    (void)state;
+    static struct context context;
+    static char bytes[LINE_SIZE];
+    struct lh_view view = {.key = "db",
+                           .state = LH_HELD,
+                           .since_ms = 60000,
+                           .ends_in_ms = -1,
+                           .renewed_ago_ms = -1,
+                           .written_ago_ms = -1,
+                           .written_at_ms = 1700000060000};
+    struct text text;
+    char when[32];
+    assert_string_equal(format_written_time(&view, when), "2023-11-14T22:14:20.000Z");
+    text_init(&text, bytes, sizeof bytes);
+    view_to_json(&context, &view, NULL, /* past= */ true, &text);
+    assert_non_null(strstr(bytes, "\"acquired_at\":\"2023-11-14T22:13:20.000Z\""));
+    assert_non_null(strstr(bytes, "\"written_at\":\"2023-11-14T22:14:20.000Z\""));
+    view.written_at_ms = -1;
+    assert_string_equal(format_written_time(&view, when), "");
+}
+
 static void the_longest_words_fit_into_a_line(void **state)
 {
     (void)state;
@@ -166,6 +191,7 @@ static const struct {
       .ends_in_ms = 18000,
       .renewed_ago_ms = -1,
       .written_ago_ms = -1,
+      .written_at_ms = -1,
       .result = ""},
      "running: once:a by wfe-7 for 12s (claim ends in 18s), token 9",
      ",\"kind\":\"once\",\"once\":\"running\"}"},
@@ -177,6 +203,7 @@ static const struct {
       .ends_in_ms = 18000,
       .renewed_ago_ms = -1,
       .written_ago_ms = -1,
+      .written_at_ms = -1,
       .result = "fine"},
      "done: once:a was done by wfe-7 12s ago; kept for 18s: fine",
      ",\"kind\":\"once\",\"once\":\"done\",\"exit_status\":0,\"result\":\"fine\"}"},
@@ -189,6 +216,7 @@ static const struct {
       .ends_in_ms = 18000,
       .renewed_ago_ms = -1,
       .written_ago_ms = -1,
+      .written_at_ms = -1,
       .result = ""},
      "failed: once:a was done by wfe-7 12s ago with status 3; kept for 18s",
      ",\"kind\":\"once\",\"once\":\"failed\",\"exit_status\":3,\"result\":\"\"}"},
@@ -200,6 +228,7 @@ static const struct {
       .ends_in_ms = -1,
       .renewed_ago_ms = -1,
       .written_ago_ms = -1,
+      .written_at_ms = -1,
       .result = "42"},
      "watermark: watermark:w is at 42, moved by wfe-7 12s ago",
      ",\"kind\":\"watermark\",\"value\":\"42\",\"moved_by\":\"wfe-7\",\"moved_at\":\""},
@@ -230,6 +259,7 @@ int main(void)
         cmocka_unit_test(every_outcome_has_its_status_and_its_object),
         cmocka_unit_test(a_view_has_every_field_in_every_state),
         cmocka_unit_test(a_lease_ends_before_others_may_take_over),
+        cmocka_unit_test(a_write_is_dated_without_a_current_time),
         cmocka_unit_test(the_longest_words_fit_into_a_line),
         cmocka_unit_test(ids_and_watermarks_say_what_they_are),
     };

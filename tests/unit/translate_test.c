@@ -57,9 +57,11 @@ static void a_record_is_known_with_its_marks_resolved(void **state)
 {
     (void)state;
     struct store_reply reply = answer_with(held);
+    reply.alive_ms = 4711;
     exchange(&reply);
     assert_int_equal(event.reply, REPLY_OK);
     assert_true(event.known);
+    assert_int_equal(event.alive_ms, 4711);
     assert_int_equal(event.at.revision, 7);
     assert_int_equal(event.at.time_ms, 1500);
     assert_int_equal(event.at.epoch, 2);
@@ -396,6 +398,9 @@ static void capabilities_become_facts(void **state)
     assert_true(facts.tests_grant && facts.renews_by_revision && !facts.one_clock);
     driver.capabilities |= STORE_RENEWS_GRANT;
     assert_false(store_facts_at(&driver, "").renews_by_revision);
+    assert_false(facts.renews_by_session);
+    driver.capabilities |= STORE_RENEWS_SESSION;
+    assert_true(store_facts_at(&driver, "").renews_by_session);
     driver.capabilities = STORE_SESSIONS | STORE_TIME | STORE_ONE_CLOCK | STORE_TELLS;
     facts = store_facts_at(&driver, "");
     assert_int_equal(facts.judge, JUDGE_STORE_TIME);

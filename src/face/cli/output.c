@@ -59,24 +59,28 @@ const char *format_time_ago(int64_t ago_ms, char out[32])
 }
 
 /* The current time, by the clock of the store if it is known. With the wall clock the printed times
- * would differ from call to call. */
+ * would differ from call to call. A store may know the times of writes only: then that of the
+ * write, as of which the entries of a history are shown. */
 static int64_t view_now_ms(const struct lh_view *view)
 {
-    bool known = view->written_at_ms >= 0 && view->written_ago_ms >= 0;
-    return known ? view->written_at_ms + view->written_ago_ms : wall_clock_ms();
+    int64_t ago_ms = view->written_ago_ms > 0 ? view->written_ago_ms : 0;
+    return view->written_at_ms >= 0 ? view->written_at_ms + ago_ms : wall_clock_ms();
+}
+
+static bool view_is_dated(const struct lh_view *view)
+{
+    return view->written_at_ms >= 0 || view->written_ago_ms >= 0;
 }
 
 int64_t view_written_ms(const struct lh_view *view)
 {
-    if (view->written_ago_ms < 0) /* a store may date its records and have no clock */
-        return view->written_at_ms >= 0 ? view->written_at_ms : wall_clock_ms();
-    return view_now_ms(view) - view->written_ago_ms;
+    int64_t ago_ms = view->written_ago_ms > 0 ? view->written_ago_ms : 0;
+    return view_now_ms(view) - ago_ms;
 }
 
 const char *format_written_time(const struct lh_view *view, char out[32])
 {
-    bool known = view->written_ago_ms >= 0 || view->written_at_ms >= 0;
-    return format_time(known ? view_written_ms(view) : -1, out);
+    return format_time(view_is_dated(view) ? view_written_ms(view) : -1, out);
 }
 
 void output_line(struct text *line, FILE *to)
@@ -344,8 +348,8 @@ void view_to_open_json(const struct context *context, const struct lh_view *view
         json_add_number(out, "limit", view->limit);
     if (view->reason != NULL && view->reason[0] != '\0')
         json_add_string(out, "reason", view->reason);
-    if (view->written_ago_ms >= 0)
-        output_add_time(out, "written_at", now_ms, view->written_ago_ms);
+    if (view_is_dated(view))
+        output_add_time(out, "written_at", view_written_ms(view), /* ago_ms= */ 0);
     if (view->text != NULL)
         json_add_string(out, "text", view->text);
     add_kind(view, then_ms, out);
