@@ -91,25 +91,29 @@ static void github_request_finish(struct github_request *request, const struct g
     ended.done(ended.owner, reply);
 }
 
+static void github_add_return(struct text *out, int64_t left_ms)
+{
+    char clock[16], shown[DURATION_SHOWN];
+    time_t at = (time_t)((host_wall_ms() + left_ms + 999) / 1000);
+    struct tm tm = {0};
+    (void)gmtime_r(&at, &tm);
+    (void)strftime(clock, sizeof clock, "%H:%M:%S", &tm);
+    TEXT_JOIN(out, "; requests are possible again at ", clock, " UTC, in ",
+              duration_show(left_ms > 0 ? left_ms : 0, shown));
+}
+
 /* It had no effect. `until_ms`: a limit ends then; 0: there is none; POLLER_NEVER: without end. */
 static void github_request_give_up(struct github_request *request, const char *reason,
                                    int64_t until_ms)
 {
-    char why[JSON_WHY], clock[16], shown[DURATION_SHOWN];
-    int64_t left_ms = until_ms - host_boot_ms();
+    char why[JSON_WHY];
     struct text text;
     text_init(&text, why, sizeof why);
     text_add(&text, reason);
     if (until_ms == POLLER_NEVER)
         until_ms = 0;
-    if (until_ms > 0) {
-        time_t at = (time_t)((host_wall_ms() + left_ms + 999) / 1000);
-        struct tm tm = {0};
-        (void)gmtime_r(&at, &tm);
-        (void)strftime(clock, sizeof clock, "%H:%M:%S", &tm);
-        TEXT_JOIN(&text, "; requests are possible again at ", clock, " UTC, in ",
-                  duration_show(left_ms > 0 ? left_ms : 0, shown));
-    }
+    if (until_ms > 0)
+        github_add_return(&text, until_ms - host_boot_ms());
     struct github_reply reply = {
         .refused = true, .now_ms = TIME_UNKNOWN, .why = why, .retry_at_ms = until_ms};
     github_request_finish(request, &reply);
@@ -252,9 +256,9 @@ static bool github_request_copy(struct github_request *request, const struct git
         request->if_none_match = NULL;
     request->headers[0] = GITHUB_VERSION;
     request->headers[1] =
-        call->etag != NULL ? request->if_none_match : "Content-Type: application/json";
-    return request->path != NULL && request->headers[1] != NULL &&
-           (request->body != NULL || !request->write);
+        request->write ? "Content-Type: application/json" : request->if_none_match;
+    return request->path != NULL && (request->body != NULL || !request->write) &&
+           (request->if_none_match != NULL || call->etag == NULL);
 }
 
 void github_request_start(struct github_request *request, struct github_api *api,

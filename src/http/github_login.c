@@ -120,11 +120,19 @@ static void github_login_drop_value(struct github_login *login)
     login->value = NULL;
 }
 
+static void github_hide(char *text, const char *secret)
+{
+    size_t length = strlen(secret);
+    for (char *at = text; length > 0 && (at = strstr(at, secret)) != NULL; at += length)
+        memset(at, '*', length);
+}
+
 static void github_login_fail(struct github_login *login, const char *why)
 {
     struct text text;
     text_init(&text, login->why, sizeof login->why);
     TEXT_JOIN(&text, "no token for the GitHub App: ", why);
+    github_hide(login->why, login->jwt);
     login->retry_at_ms = host_boot_ms() + backoff_pause_ms(&login->backoff);
     login->changed(login->owner);
 }
@@ -237,10 +245,8 @@ struct json_login github_login_source(struct github_login *login)
 void github_login_hide(struct github_login *login, char *text)
 {
     const char *token = NULL;
-    if (!github_login_credential(login, &token, NULL) || token == NULL || token[0] == '\0')
-        return;
-    for (char *at = text; (at = strstr(at, token)) != NULL; at += strlen(token))
-        memset(at, '*', strlen(token));
+    if (github_login_credential(login, &token, NULL) && token != NULL)
+        github_hide(text, token);
 }
 
 uint64_t github_login_account(struct github_login *login)

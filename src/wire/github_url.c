@@ -12,6 +12,8 @@ enum {
     SECOND_MS = 1000,
     MINUTE_MS = 60 * SECOND_MS,
     HOUR_MS = 60 * MINUTE_MS,
+    STALE_SHORTEST_MS = 3 * SECOND_MS,
+    STALE_MAX_MS = 24 * HOUR_MS,
     STALE_USUAL_MS = 5 * MINUTE_MS,
     POLL_USUAL_MS = MINUTE_MS,
     PACE_USUAL_MS = SECOND_MS,
@@ -34,9 +36,9 @@ enum { STALE_LEAST_MS = 30000, HEARTBEAT_LEAST_MS = 10000, POLL_LEAST_MS = 10000
 
 static const struct url_option options[] = {
     GITHUB_OPTION(heartbeat_ms, "heartbeat", .kind = URL_DURATION, .least = SECOND_MS,
-                  .most = 8 * HOUR_MS, .rule = HEARTBEAT_RULE),
-    GITHUB_OPTION(stale_ms, "stale", .kind = URL_DURATION, .least = 3 * SECOND_MS,
-                  .most = 24 * HOUR_MS, .rule = STALE_RULE),
+                  .most = STALE_MAX_MS, .rule = HEARTBEAT_RULE),
+    GITHUB_OPTION(stale_ms, "stale", .kind = URL_DURATION, .least = STALE_SHORTEST_MS,
+                  .most = STALE_MAX_MS, .rule = STALE_RULE),
     GITHUB_OPTION(poll_ms, "poll", .kind = URL_DURATION, .least = SECOND_MS, .most = HOUR_MS,
                   .rule = POLL_RULE),
     GITHUB_OPTION(pace_ms, "pace", .kind = URL_DURATION, .most = MINUTE_MS, .rule = PACE_RULE),

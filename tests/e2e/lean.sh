@@ -23,9 +23,9 @@ build() {
 
 program=$work/build/leasehold
 export HOME=$work XDG_STATE_HOME=$work
-case_of 'it builds without Redis and Kubernetes' build
+case_of 'it builds without GitHub, Redis and Kubernetes' build
 case_of 'and locks' "$program" run key -- true
-for scheme in k8s redis; do
+for scheme in github k8s redis; do
     case_of "$scheme:// is not there, and that is said" \
         refuses 69 "not built in: \"$scheme\"" --store "$scheme://x" status key
 done

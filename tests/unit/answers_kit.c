@@ -95,10 +95,15 @@ size_t answers_heard(void)
     return count;
 }
 
-void answers_expect(size_t number, const char *text)
+const char *answers_request(size_t number)
 {
     assert_true(number < answers_heard());
-    if (strstr(heard[number], text) == NULL)
+    return heard[number];
+}
+
+void answers_expect(size_t number, const char *text)
+{
+    if (strstr(answers_request(number), text) == NULL)
         fail_msg("request %zu has no \"%s\": %s", number, text, heard[number]);
 }
 

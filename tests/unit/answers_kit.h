@@ -27,6 +27,7 @@ void answers_say(const char *const *answers);
 /* From now on this function replies. */
 void answers_say_by(http_kit_answer *answers);
 size_t answers_heard(void);
+const char *answers_request(size_t number);
 void answers_expect(size_t number, const char *text); /* in that request */
 
 #endif
