@@ -379,6 +379,14 @@ rows=$(cat <<'ROWS'
 64 | usage | line [0-9]+: this is no YAML | k8s-run --target k -f $work/broken.yaml --store k8s://n
 64  | usage    | --target: '' is empty$                       | k8s-run --target ""
 69 | unavailable | no readable kubeconfig | k8s-run --target k -f $work/pod.yaml --store k8s://n
+64  | usage    | claim --repo OWNER/REPO --label L -- CMD...$ | claim --repo a/b -- true
+64  | usage    | claim --repo OWNER/REPO --label L -- CMD...$ | claim --repo a/b --label l
+64  | usage    | claim needs a repository: give --repo        | claim --label l -- true
+64 | usage | --repo is OWNER/REPO | claim --repo a/b?show=off --label l -- true
+64 | usage | --repo and --store are | claim --repo a/b --store github://a/c --label l -- true
+64  | usage    | --order: 'size' is none of number, priority-label | claim --order size
+64  | usage    | --max: '1001' is out of range                | claim --max 1001
+127 | usage | such: not found; no lock was acquired$ | claim --repo a/b --label l -- /no/such
 126 | usage    | /etc/passwd: Permission denied; nothing    | check --key k --token 5 -- /etc/passwd
 127 | usage    | /no/such: not found; nothing was changed$    | check --key k --token 5 -- /no/such
 ROWS

@@ -226,7 +226,7 @@ enum lh_outcome lh_claims_open(struct lh_client *client, const struct lh_claims_
                                struct lh_claims **out, struct lh_report *report)
 {
     struct lh_claims_options known = LH_CLAIMS_OPTIONS_INIT;
-    char message[LH_TEXT_SIZE] = "usage: the store is not github://OWNER/REPO";
+    char message[LH_TEXT_SIZE];
     struct text why;
     enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
     if (outcome != LH_OK)
@@ -241,10 +241,10 @@ enum lh_outcome lh_claims_open(struct lh_client *client, const struct lh_claims_
     if (claims == NULL)
         return report_set(report, LH_FAILED, "failed: out of memory");
     text_init(&why, message, sizeof message);
-    if (!github_url_parse(client->source, github_api_is_loopback(), &claims->url, &why) ||
-        !github_api_open(&claims->api, &claims->url, client->timeout_ms, &why)) {
+    bool valid = github_url_parse(client->source, github_api_is_loopback(), &claims->url, &why);
+    if (!valid || !github_api_open(&claims->api, &claims->url, client->timeout_ms, &why)) {
         free(claims);
-        return admin_report_url(report, LH_USAGE, client->source, message);
+        return admin_report_url(report, valid ? LH_UNAVAILABLE : LH_USAGE, client->source, message);
     }
     claims->magic = CLAIMS_MAGIC;
     claims->client = client;
