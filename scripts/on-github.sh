@@ -3,6 +3,7 @@
 # Runs a program on a GitHub of its own, an emulator that ends with it and leaves nothing:
 # on-github.sh SHAPE PROGRAM [ARGUMENT…]. The program gets the store's URL first. Shapes:
 #   plain   the emulator, not changed           front   through tests/peers/github_front.py
+#   tokens  as plain, with a new token every second, since each has 5,000 requests an hour
 # scripts/github-kit.sh lists the repositories, users and tokens. Variables:
 #   GITHUB_OPTIONS     of the store's URL, instead of the short times for tests
 #   GITHUB_TEST_TOKEN  the program's GITHUB_TOKEN, instead of tok_alice
@@ -23,6 +24,7 @@ shift 2
 mkdir -p build
 folder=$(mktemp -d "$PWD/build/github.XXXXXX")
 clean_up() {
+    [[ -z ${turner:-} ]] || kill "$turner" 2>/dev/null || true
     github_end
     rm -rf "$folder"
 }
@@ -39,6 +41,19 @@ case $shape in
 plain)
     github_start
     github_use emulator ;;
+tokens)
+    github_start
+    github_use emulator
+    unset GITHUB_TOKEN
+    printf 'of-alice-0\n' >"$folder/token"
+    chmod 600 "$folder/token"
+    (for ((i = 1; ; i++)); do
+        sleep 1
+        (umask 077 && printf 'of-alice-%s\n' "$i" >"$folder/token.new")
+        mv "$folder/token.new" "$folder/token"
+    done) &
+    turner=$!
+    url=$(github_url alice/locks)\&token-file=$folder/token ;;
 front)
     github_start
     read -ra arguments <<<"${GITHUB_FRONT:---limit 1000000/3600 --writes 1000000/3600}"
@@ -49,4 +64,4 @@ front)
     printf 'on-github.sh: unknown shape %s\n' "$shape" >&2
     exit 1 ;;
 esac
-"$program" "$(github_url alice/locks)" "$@"
+"$program" "${url:-$(github_url alice/locks)}" "$@"

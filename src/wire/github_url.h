@@ -45,6 +45,8 @@ bool github_url_parse(const char *url, bool loopback, struct github_url *out, st
  * byte is %XX. A longer one is GITHUB_HASH_MARK and 40 digits of the key's SHA-256.
  */
 void github_ref_name(const char *key, char out[GITHUB_NAME_MAX + 1]);
+/* The key of a name that is not hashed; false if it is hashed, or the name of no key. */
+bool github_ref_key(const char *name, char *out, size_t size);
 /* The beginning of the names of all keys with this prefix, except hashed ones. */
 void github_ref_prefix(const char *prefix, char out[GITHUB_NAME_MAX + 1]);
 /* The name as a part of a URL's path: % is %25. */

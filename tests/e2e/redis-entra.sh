@@ -65,7 +65,8 @@ hold() {
     shift
     first=$(($(tokens) + 1))
     env "$@" LEASEHOLD_STORE="redis://127.0.0.1:${redis_port[one]}?$options" "$program" \
-        run job --ttl 2s -- sh -c 'echo $LEASEHOLD_TOKEN; until [ -e go ]; do sleep 0.1; done' \
+        run job --ttl 2s --store-timeout 30s -- \
+        sh -c 'echo $LEASEHOLD_TOKEN; until [ -e go ]; do sleep 0.1; done' \
         >"$work/said" 2>&1 &
     running=$!
     redis_until "$what: a token" several_tokens "$first" || true
@@ -114,7 +115,9 @@ verdict 'and the tenant' asked 400 "$endpoint/other/oauth2/v2.0/token" '' 'grant
 hold 'managed identity' "AZURE_POD_IDENTITY_AUTHORITY_HOST=$endpoint"
 verdict 'what was in trouble was asked again' test "$(grep -c '^trouble' "$work/log")" = 3
 printf '# held %s ms after the token\n' "$held_after_ms"
-verdict 'the connection does not wait longer than for the token' test "$held_after_ms" -lt 1500
+# A waiter pauses for at most 3 s; a connection that does not learn of the token for 5 s more.
+verdict 'the connection does not wait out its pause when the token arrives' \
+    test "$held_after_ms" -lt 6000
 verdict 'and nothing was refused' eval '! grep -q ^refused "$work/log"'
 hold 'one of several' "AZURE_POD_IDENTITY_AUTHORITY_HOST=$endpoint" "AZURE_CLIENT_ID=$client"
 

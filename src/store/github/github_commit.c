@@ -110,7 +110,7 @@ const char *github_commit_parse(const json_t *commit, struct github_commit *out)
     if (!commit_number(message, REVISION_LINE, REVISION_MAX, &out->revision))
         return "the commit is not a record of leasehold";
     const char *from = strstr(message, "\n\n");
-    if (from != NULL && from[2] == '{') {
+    if (from != NULL && strncmp(from + 2, REVISION_LINE, sizeof REVISION_LINE - 1) != 0) {
         const char *to = strstr(from + 2, "\n\n" REVISION_LINE);
         if (to == NULL)
             return "the commit is not a record of leasehold";

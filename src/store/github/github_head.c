@@ -39,6 +39,7 @@ struct github_head *github_head_use(struct github *github, const char *name)
 {
     struct list *bucket = head_bucket(github, name);
     struct github_head *head = NULL;
+    char key[KEY_MAX + 1];
     for (struct list_node *node = bucket->first; node != NULL && head == NULL; node = node->next) {
         struct github_head *found = LIST_ENTRY(node, struct github_head, in_bucket);
         head = strcmp(found->name, name) == 0 ? found : NULL;
@@ -50,6 +51,10 @@ struct github_head *github_head_use(struct github *github, const char *name)
         if (head == NULL)
             return NULL;
         text_copy(head->name, sizeof head->name, name);
+        if (github_ref_key(name, key, sizeof key) && (head->key = strdup(key)) == NULL) {
+            free(head);
+            return NULL;
+        }
         list_append(bucket, &head->in_bucket);
         github->head_count++;
     } else {
@@ -118,6 +123,10 @@ const char *github_head_set(struct github *github, struct github_head *head, con
     const struct record *record = github_head_record(github, head);
     if (record != NULL && head->key == NULL)
         head->key = strdup(record->key);
+    if (record != NULL && head->key != NULL && strcmp(head->key, record->key) != 0) {
+        head->known = false;
+        return "the ref of this key has the record of another key";
+    }
     github_worker_count(github, head);
     return NULL;
 }

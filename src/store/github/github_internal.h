@@ -232,6 +232,7 @@ void github_list_begin(struct github_operation *operation);
 void github_list_on_refs(struct github_operation *operation, const struct github_reply *reply);
 void github_list_next(struct github_operation *operation);
 void github_list_on_head(struct github_operation *operation);
+void github_list_on_unreadable(struct github_operation *operation, const char *why);
 void github_watch_init(struct github *github);
 void github_watch_done(struct github *github);
 void github_watch_add(struct github *github, struct github_operation *operation);

@@ -119,6 +119,19 @@ void github_list_on_head(struct github_operation *operation)
         github_list_next(operation);
 }
 
+/* The commit is not a record of ours. */
+void github_list_on_unreadable(struct github_operation *operation, const char *why)
+{
+    struct store_reply reply = {.result = REPLY_TROUBLE,
+                                .more = true,
+                                .key = operation->head->key,
+                                .now_ms = TIME_UNKNOWN,
+                                .why = why};
+    if (reply.key != NULL && operation->base.done != watch_on_listed)
+        pending_reply(&operation->base, &reply);
+    github_list_next(operation);
+}
+
 /* ---- history ---- */
 
 void github_history_begin(struct github_operation *operation)
@@ -155,7 +168,7 @@ void github_history_on_reply(struct github_operation *operation, const struct gi
             .key = operation->base.request.key,
             .present = commit.bytes != NULL,
             .written = {.revision = commit.revision, .time_ms = commit.time_ms},
-            .now_ms = TIME_UNKNOWN,
+            .now_ms = operation->now_ms,
             .bytes = commit.bytes,
             .length = commit.length};
         pending_reply(&operation->base, &past);

@@ -129,7 +129,7 @@ void github_operation_judged(struct github_operation *operation)
                                 .more = lists,
                                 .key = lists ? head->key : NULL,
                                 .present = head->bytes != NULL,
-                                .now_ms = TIME_UNKNOWN,
+                                .now_ms = operation->now_ms,
                                 .alive_ms = operation->github->worker.alive_ms,
                                 .bytes = head->bytes,
                                 .length = head->length};
@@ -339,11 +339,7 @@ static void operation_on_head(struct github_operation *operation)
 {
     const struct github_head *head = operation->head;
     const struct store_request *request = &operation->base.request;
-    if (head->bytes != NULL && head->key != NULL && request->verb != VERB_STORE_LIST &&
-        strcmp(head->key, request->key) != 0)
-        github_operation_fail(operation, REPLY_TROUBLE,
-                              "the ref of this key has the record of another key");
-    else if (operation->refused && strcmp(head->sha, operation->sha) == 0)
+    if (operation->refused && strcmp(head->sha, operation->sha) == 0)
         operation_written(operation);
     else if (request->verb == VERB_STORE_HISTORY)
         github_history_begin(operation);
@@ -396,7 +392,7 @@ static void operation_on_commit(struct github_operation *operation,
         (void)snprintf(github->why, sizeof github->why, "refs/" GITHUB_KEY_REFS "%s: %s",
                        operation->head->name, wrong);
         if (operation->base.request.verb == VERB_STORE_LIST)
-            github_list_next(operation);
+            github_list_on_unreadable(operation, github->why);
         else
             github_operation_fail(operation, REPLY_TROUBLE, github->why);
         return;
