@@ -119,7 +119,7 @@ rows=$(cat <<'ROWS'
 69  | unavailable | ^unavailable: not built in: "etcd"           | why k --store etcd://h:1
 69  | unavailable | ^unavailable: not built in: "postgres"       | list --store postgres://h/db
 69  | unavailable | ^unavailable: not built in: "etcds"          | watch --store etcds://h:1
-69  | unavailable | ^unavailable: not built in: "etcd"           | release k --token 5 --store etcd://h
+69  | unavailable | ^unavailable: not built in: "etcd" | release k --token 5 --store etcd://h
 69  | unavailable | ^unavailable: not built in: "leasehold"      | history k --store leasehold://h:1
 69  | unavailable | not built in: "etcd"                         | name k --store etcd://h
 69  | unavailable | ^unavailable: file:/no/such/x.log: /no: | acquire k --store file:/no/such/x.log

@@ -72,7 +72,7 @@ static bool claim_find_done(void *user, const struct lh_view *view)
 static enum lh_outcome claim_check_relabelled(struct lh_claims *claims, const char *key,
                                               struct lh_report *report)
 {
-    int64_t done_ms = INT64_MAX, labelled_ms;
+    int64_t done_ms = INT64_MAX, labelled_ms = -1;
     enum lh_outcome outcome = lh_history(claims->client, key, claim_find_done, &done_ms, report);
     if (outcome == LH_OK)
         outcome = claim_read_labelled(claims, key, &labelled_ms, report);
@@ -110,7 +110,7 @@ static enum lh_outcome claim_check_held(struct lh_claims *claims, const char *ke
         outcome = claim_check_relabelled(claims, key, report);
         if (outcome == LH_BUSY) { /* so it is done again */
             (void)lh_release(lease, NULL);
-            (void)claim_change_labels(claims, key, NULL);
+            (void)claim_change_labels(claims, key, /* heals= */ false, NULL);
         }
     }
     if (outcome == LH_OK)
@@ -133,7 +133,8 @@ static enum lh_outcome claim_take(struct lh_claims *claims, uint64_t number,
     bool was_done = outcome == LH_COOLING;
     if (was_done) {
         outcome = claim_check_relabelled(claims, key, report);
-        if (outcome == LH_BUSY && claim_change_labels(claims, key, report) == LH_DENIED)
+        if (outcome == LH_BUSY &&
+            claim_change_labels(claims, key, /* heals= */ true, report) == LH_DENIED)
             return LH_DENIED;
         if (outcome == LH_OK)
             outcome = lh_clear(client, key, report);
@@ -265,7 +266,7 @@ enum lh_outcome lh_claim_finish(struct lh_claims *claims, struct lh_lease **leas
     if (!success)
         claims->failed[claims->failed_count++ % CLAIM_ITEMS] = strtoull(key, NULL, 10);
     if (done)
-        outcome = claim_change_labels(claims, key, report);
+        outcome = claim_change_labels(claims, key, /* heals= */ false, report);
     if (out_done != NULL)
         *out_done = done;
     return outcome;

@@ -55,8 +55,9 @@ enum lh_outcome claim_read_issues(struct lh_claims *claims, struct lh_report *re
 /* When the issue got our label last, by the server's clock; −1: unknown. */
 enum lh_outcome claim_read_labelled(struct lh_claims *claims, const char *key, int64_t *out_ms,
                                     struct lh_report *report);
-/* Removes our label, which may be gone, and adds the done label. */
-enum lh_outcome claim_change_labels(struct lh_claims *claims, const char *key,
+/* Removes our label, which may be gone, and adds the done label. `heals`: instead of a worker that
+ * was killed, so that people may still see it as held. */
+enum lh_outcome claim_change_labels(struct lh_claims *claims, const char *key, bool heals,
                                     struct lh_report *report);
 bool claim_has_label(const json_t *issue, const char *label);
 /* The highest of its labels; 0: none states one. */

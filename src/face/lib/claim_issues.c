@@ -186,27 +186,42 @@ int32_t claim_priority(const json_t *issue)
     return highest != GITHUB_NO_PRIORITY ? highest : 0;
 }
 
-enum lh_outcome claim_change_labels(struct lh_claims *claims, const char *key,
-                                    struct lh_report *report)
+/* One that is gone already was removed by another worker, or by people. */
+static enum lh_outcome claim_remove_label(struct lh_claims *claims, const char *key,
+                                          const char *label, struct lh_report *report)
 {
     char bytes[CLAIM_PATH];
     struct text path;
     struct claim_reply reply;
-    struct github_call call = {.method = "DELETE", .path = bytes, .kind = GITHUB_RELEASE};
     text_init(&path, bytes, sizeof bytes);
     TEXT_JOIN(&path, "issues/", key, "/labels/");
-    github_add_escaped(&path, claims->label);
-    claim_call(claims, call, &reply);
+    github_add_escaped(&path, label);
+    claim_call(claims,
+               (struct github_call){.method = "DELETE", .path = bytes, .kind = GITHUB_RELEASE},
+               &reply);
     if (reply.status / 100 != 2 && reply.status != 404)
         return claim_fail(claims, &reply, report);
     claim_reply_done(&reply);
-    if (claims->done_label[0] == '\0')
-        return LH_OK;
-    call.method = "POST";
-    call.body = json_pack("{s:[s]}", "labels", claims->done_label);
-    text_clear(&path);
-    TEXT_JOIN(&path, "issues/", key, "/labels");
-    claim_call(claims, call, &reply);
+    return LH_OK;
+}
+
+enum lh_outcome claim_change_labels(struct lh_claims *claims, const char *key, bool heals,
+                                    struct lh_report *report)
+{
+    char path[CLAIM_PATH];
+    struct claim_reply reply;
+    enum lh_outcome outcome = claim_remove_label(claims, key, claims->label, report);
+    if (outcome == LH_OK && heals && claims->url.show)
+        outcome = claim_remove_label(claims, key, GITHUB_HELD_LABEL, report);
+    if (outcome != LH_OK || claims->done_label[0] == '\0')
+        return outcome;
+    (void)snprintf(path, sizeof path, "issues/%s/labels", key);
+    claim_call(claims,
+               (struct github_call){.method = "POST",
+                                    .path = path,
+                                    .body = json_pack("{s:[s]}", "labels", claims->done_label),
+                                    .kind = GITHUB_RELEASE},
+               &reply);
     if (reply.status / 100 != 2)
         return claim_fail(claims, &reply, report);
     claim_reply_done(&reply);
