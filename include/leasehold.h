@@ -17,7 +17,7 @@
  * Initialise every struct with its _INIT macro, which sets its size: structs may grow in later
  * releases, and programs compiled before keep working. docs/library.md lists the outcomes of each
  * call. Further headers: leasehold_once.h (ids, watermarks), leasehold_admin.h,
- * leasehold_workload.h.
+ * leasehold_workload.h, leasehold_github.h.
  *
  * Threads: any number of threads may use a client. Its own thread, with all signals blocked, renews
  * leases and calls your callbacks; on memory: a blocking call may run them, too. A callback must

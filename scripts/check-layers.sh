@@ -36,7 +36,7 @@ function refuse(what) {
 }
 
 function check_quoted(name, target) {
-    if (name ~ /^leasehold(_admin|_once|_workload)?\.h$/) {
+    if (name ~ /^leasehold(_admin|_github|_once|_workload)?\.h$/) {
         if (FILENAME !~ /^(src\/face\/(lib|cli)|include)\//)
             refuse("only faces include the public header; include what you need of a room")
         return

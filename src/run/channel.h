@@ -16,7 +16,7 @@
 
 #define CHANNEL_NEVER INT64_MAX
 
-enum { CHANNEL_TOKENS_MAX = 16 };
+enum { CHANNEL_TOKENS_MAX = 16, CHANNEL_KEY_SIZE = 24 };
 
 struct channel_page {
     /* When the foreground process kills everything, unless the supervisor did so before. */
@@ -25,16 +25,18 @@ struct channel_page {
     _Atomic pid_t group;           /* of the command; 0: not running */
     _Atomic int killed_by;         /* the signal that ended the command, or 0 */
     _Atomic bool paused;           /* the foreground process was stopped before the command began */
+    char key[CHANNEL_KEY_SIZE];    /* that the supervisor has chosen, set before its token */
     _Atomic uint64_t tokens[CHANNEL_TOKENS_MAX]; /* of the leases held; 0 beyond */
 };
 
 enum channel_kind {
     CHANNEL_SIGNAL, /* to the supervisor: forward it to the command */
     /* To the foreground: before the command starts, with the descriptor that keeps the lease alive,
-     * if any; it started; this signal stopped it. */
+     * if any; it started; this signal stopped it; it ended, and another one may start. */
     CHANNEL_STARTING,
     CHANNEL_STARTED,
     CHANNEL_STOPPED,
+    CHANNEL_ENDED,
 };
 
 struct channel_message {

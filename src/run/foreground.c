@@ -169,6 +169,8 @@ static void receive_from_supervisor(struct foreground *foreground)
     int file = -1, got;
     while ((got = channel_receive(&foreground->channel, &message, &file)) > 0) {
         if (message.kind == CHANNEL_STARTING) {
+            if (foreground->alive >= 0)
+                (void)close(foreground->alive); /* of the command before */
             foreground->alive = file;
             foreground_set_timer(foreground);
         } else if (message.kind == CHANNEL_STARTED) {
@@ -176,6 +178,9 @@ static void receive_from_supervisor(struct foreground *foreground)
             foreground->had_terminal = has_terminal(foreground, foreground->command);
         } else if (message.kind == CHANNEL_STOPPED) {
             on_command_stopped(foreground, message.value);
+        } else if (message.kind == CHANNEL_ENDED) {
+            foreground_take_terminal(foreground);
+            foreground->command = 0;
         }
     }
     if (got == 0)

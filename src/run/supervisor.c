@@ -129,6 +129,20 @@ int supervisor_start(struct supervisor *supervisor, const char *path, char *cons
     return 0;
 }
 
+void supervisor_reset(struct supervisor *supervisor)
+{
+    struct channel_page *page = supervisor->channel.page;
+    if (!supervisor->started)
+        return;
+    for (size_t i = 0; i < CHANNEL_TOKENS_MAX; i++)
+        atomic_store(&page->tokens[i], 0);
+    atomic_store(&page->killed_by, 0);
+    supervisor->child = (struct child){.due_ms = CHILD_NEVER};
+    supervisor->started = false;
+    supervisor->wake_at_ms = CHILD_NEVER;
+    (void)channel_send(&supervisor->channel, CHANNEL_ENDED, /* value= */ 0, /* file= */ -1);
+}
+
 bool supervisor_is_paused(const struct supervisor *supervisor)
 {
     return atomic_load(&supervisor->channel.page->paused) && !supervisor->foreground_is_gone;

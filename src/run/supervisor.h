@@ -35,6 +35,8 @@ bool supervisor_is_wanted(struct supervisor *supervisor);
 /* 0 or −errno. `alive` keeps the lease alive as long as any process has it open; −1: none. */
 int supervisor_start(struct supervisor *supervisor, const char *path, char *const *argv,
                      char *const *environment, int alive);
+/* Prepares for the next command, after one has ended or before the first. */
+void supervisor_reset(struct supervisor *supervisor);
 /* True while the user has stopped us: the command must not start. */
 bool supervisor_is_paused(const struct supervisor *supervisor);
 /* Waits for an event, and handles it if it is the supervisor's. True: `also` is readable. */

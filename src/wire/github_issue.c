@@ -2,9 +2,9 @@
 /* See github_issue.h. */
 #include "wire/github_issue.h"
 
-static char lower(char letter)
+static int lower(char letter)
 {
-    return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
+    return letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter;
 }
 
 bool github_label_equal(const char *a, const char *b)

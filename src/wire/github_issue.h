@@ -5,6 +5,9 @@
 
 #include "base/text.h"
 
+/* Of an issue whose key is held, for people. */
+#define GITHUB_HELD_LABEL "leasehold:held"
+
 enum { GITHUB_PRIORITY_MAX = 1000000, GITHUB_NO_PRIORITY = INT32_MIN };
 
 /* N of "priority:N", cut to the maximum; 3, 2 or 1 of "high", "medium" or "low", also behind

@@ -119,9 +119,9 @@ rows=$(cat <<'ROWS'
 69  | unavailable | ^unavailable: not built in: "etcd"           | why k --store etcd://h:1
 69  | unavailable | ^unavailable: not built in: "postgres"       | list --store postgres://h/db
 69  | unavailable | ^unavailable: not built in: "etcds"          | watch --store etcds://h:1
-69  | unavailable | ^unavailable: not built in: "github"  | release k --token 5 --store github://o/r
+69  | unavailable | ^unavailable: not built in: "etcd" | release k --token 5 --store etcd://h
 69  | unavailable | ^unavailable: not built in: "leasehold"      | history k --store leasehold://h:1
-69  | unavailable | not built in: "github"                       | name k --store github://o/r
+69  | unavailable | not built in: "etcd"                         | name k --store etcd://h
 69  | unavailable | ^unavailable: file:/no/such/x.log: /no: | acquire k --store file:/no/such/x.log
 69  | unavailable | ^unavailable: file:.*foreign.log:     | acquire k --store file:$work/foreign.log
 64  | usage    | unknown store scheme "reddis"               | acquire k --store reddis://u:secret@h
@@ -379,6 +379,14 @@ rows=$(cat <<'ROWS'
 64 | usage | line [0-9]+: this is no YAML | k8s-run --target k -f $work/broken.yaml --store k8s://n
 64  | usage    | --target: '' is empty$                       | k8s-run --target ""
 69 | unavailable | no readable kubeconfig | k8s-run --target k -f $work/pod.yaml --store k8s://n
+64  | usage    | claim --repo OWNER/REPO --label L -- CMD...$ | claim --repo a/b -- true
+64  | usage    | claim --repo OWNER/REPO --label L -- CMD...$ | claim --repo a/b --label l
+64  | usage    | claim needs a repository: give --repo        | claim --label l -- true
+64 | usage | --repo is OWNER/REPO | claim --repo a/b?show=off --label l -- true
+64 | usage | --repo and --store are | claim --repo a/b --store github://a/c --label l -- true
+64  | usage    | --order: 'size' is not one of: number priority | claim --order size
+64  | usage    | --max: '1001' is not a number from 0 to 1000  | claim --max 1001
+127 | usage | such: not found; no lock was acquired$ | claim --repo a/b --label l -- /no/such
 126 | usage    | /etc/passwd: Permission denied; nothing    | check --key k --token 5 -- /etc/passwd
 127 | usage    | /no/such: not found; nothing was changed$    | check --key k --token 5 -- /no/such
 ROWS

@@ -27,6 +27,11 @@ struct lh_workloads_options workloads_options = LH_WORKLOADS_OPTIONS_INIT;
 struct lh_workload_options workload_options = LH_WORKLOAD_OPTIONS_INIT;
 struct lh_workload workload = LH_WORKLOAD_INIT;
 enum lh_outcome outcome = LH_OK;\n' >"$work/leasehold_workload.c"
+printf '#include <leasehold_github.h>\n#include <leasehold_github.h>
+struct lh_claims_options claims_options = LH_CLAIMS_OPTIONS_INIT;
+struct lh_claim_options claim_options = LH_CLAIM_OPTIONS_INIT;
+struct lh_claim claim = LH_CLAIM_INIT;
+enum lh_outcome outcome = LH_OK;\n' >"$work/leasehold_github.c"
 printf '#include <leasehold_admin.h>\n#include <leasehold_admin.h>
 struct lh_diagnose_options diagnose_options = LH_DIAGNOSE_OPTIONS_INIT;
 struct lh_epoch epoch = LH_EPOCH_INIT;
@@ -34,7 +39,7 @@ struct lh_collect_options collect_options = LH_COLLECT_OPTIONS_INIT;
 struct lh_collected collected = LH_COLLECTED_INIT;
 struct lh_holder holder = LH_HOLDER_INIT;
 struct lh_waiter waiter = LH_WAITER_INIT;\n' >"$work/leasehold_admin.c"
-for header in leasehold leasehold_admin leasehold_once leasehold_workload; do
+for header in leasehold leasehold_admin leasehold_github leasehold_once leasehold_workload; do
     cp "$work/$header.c" "$work/$header.cc"
     for standard in c99 c11 c17; do
         for compiler in gcc clang-14; do

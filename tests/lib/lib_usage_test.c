@@ -6,6 +6,7 @@
  */
 #include "lib_kit.h"
 
+#include "leasehold_github.h"
 #include "leasehold_workload.h"
 
 #include <stdio.h>
@@ -415,6 +416,56 @@ static void workloads_are_checked(void **state)
     lh_workloads_close(NULL);
 }
 
+static void claims_are_checked(void **state)
+{
+    (void)state;
+    static const char *const labels[] = {NULL, "", "a,b", "a\nb"};
+    struct lh_client *other = NULL;
+    struct lh_claims *claims = NULL, *none = NULL;
+    struct lh_lease *lease = NULL;
+    struct lh_open_options opened = LH_OPEN_OPTIONS_INIT;
+    struct lh_claims_options options = LH_CLAIMS_OPTIONS_INIT;
+    struct lh_claim_options asked = LH_CLAIM_OPTIONS_INIT;
+    struct lh_claim claim = LH_CLAIM_INIT;
+    (void)setenv("GITHUB_TOKEN", "t", 1);
+    (void)setenv("GITHUB_API_URL", "http://127.0.0.1:1", 1);
+    opened.timeout_ms = 200;
+    ASSERT_OUTCOME(lh_open("github://a/b", &opened, &other, &report), LH_OK, &report);
+    for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++) {
+        options.label = labels[i];
+        REFUSED(lh_claims_open(other, &options, &none, &report));
+    }
+    options.label = "todo";
+    options.order = (enum lh_claim_order)9;
+    REFUSED(lh_claims_open(other, &options, &none, &report));
+    options.order = LH_CLAIM_BY_PRIORITY;
+    REFUSED(lh_claims_open(client, &options, &none, &report)); /* not its store */
+    REFUSED(lh_claims_open(NULL, &options, &none, &report));
+    REFUSED(lh_claims_open(other, NULL, &none, &report));
+    REFUSED(lh_claims_open(other, &options, NULL, &report));
+    REPORT_REFUSED(lh_claims_open(other, &options, &none, &report));
+    REFUSED(lh_claim_next(NULL, NULL, &lease, &claim, &report));
+    ASSERT_OUTCOME(lh_claims_open(other, &options, &claims, &report), LH_OK, &report);
+    REFUSED(lh_claim_next(claims, NULL, NULL, &claim, &report));
+    REFUSED(lh_claim_finish(claims, NULL, true, NULL, NULL, &report));
+    REFUSED(lh_claim_finish(claims, &lease, true, NULL, NULL, &report));
+    asked.wait_ms = -2;
+    REFUSED(lh_claim_next(claims, &asked, &lease, &claim, &report));
+    ASSERT_OUTCOME(lh_claim_next(claims, NULL, &lease, &claim, &report), LH_UNAVAILABLE, &report);
+    for (size_t i = 0; i < sizeof wrong_sizes / sizeof wrong_sizes[0]; i++) {
+        claim.size = options.size = asked.size = wrong_sizes[i];
+        REFUSED(lh_claims_open(other, &options, &none, &report));
+        REFUSED(lh_claim_next(claims, NULL, &lease, &claim, &report));
+        REFUSED(lh_claim_next(claims, &asked, &lease, NULL, &report));
+    }
+    assert_null(none);
+    assert_null(lease);
+    lh_claims_close(&claims);
+    lh_claims_close(&claims);
+    lh_claims_close(NULL);
+    lh_close(&other);
+}
+
 int main(void)
 {
     char names[17][8];
@@ -432,7 +483,7 @@ int main(void)
         ON_BOTH(required_arguments_are_checked),     ON_BOTH(numbers_have_limits),
         ON_BOTH(sizes_of_reports_are_checked),       ON_BOTH(sizes_of_results_are_checked),
         ON_BOTH(sizes_are_checked_without_a_client), cmocka_unit_test(enums_are_checked),
-        cmocka_unit_test(workloads_are_checked),
+        cmocka_unit_test(workloads_are_checked),     cmocka_unit_test(claims_are_checked),
     };
 #undef ON_BOTH
     return cmocka_run_group_tests_name("lib_usage", tests, NULL, NULL);

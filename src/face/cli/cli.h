@@ -83,6 +83,8 @@ struct settings {
     const char *target, *file, *holder_label, *done_when, *failed_when, *ended_at; /* k8s-run */
     int64_t time_limit_ms, until_step;
     bool finalizer, remove;
+    const char *repository, *label, *done_label; /* claim */
+    int64_t order, claims_max;                   /* claim: enum lh_claim_order; 0: no limit */
     bool at_once;
     bool if_held;                /* release */
     bool until_signal;           /* hold */
@@ -164,6 +166,7 @@ struct command {
     X(seen)             \
     X(mark)             \
     X(watermark)        \
+    X(claim)            \
     X(k8s_run)          \
     X(name)             \
     X(collect)          \

@@ -41,7 +41,8 @@ const struct command command_name = {
     .summary = "print the name that a key has in the store",
     .about = "Prints the name under which the store keeps KEY, to look for it with the store's own "
              "tools: in Redis lock:KEY, unless the URL says otherwise; in Kubernetes the name of a "
-             "Lease. The stores file: and memory: keep a key under itself. Ids of once are asked "
+             "Lease; in GitHub a ref. The stores file: and memory: keep a key under itself. Ids of "
+             "once are asked "
              "for as once:ID, watermarks as watermark:NAME.",
     .example = "  redis-cli get \"$(leasehold name --store redis:// nightly)\"",
     .min_args = 1,

@@ -43,6 +43,9 @@ static int handle_supervisor_death(struct context *context, const struct foregro
     metrics_file_count(/* granted= */ true, LH_FAILED);
     if (context_open_store(context) != EXIT_DONE)
         return status;
+    if (context->arg_count == 0)
+        (void)lh_release_token(context->client, page->key, atomic_load(&page->tokens[0]),
+                               /* cooldown_ms= */ 0, NULL);
     for (size_t i = 0; i < context->arg_count; i++) {
         uint64_t token = atomic_load(&page->tokens[i]);
         if (token != 0)
@@ -209,7 +212,7 @@ static int cmd_run(struct context *context)
 
 const char *const run_lost_names[] = {
     [LOST_TERM] = "term", [LOST_KILL] = "kill", [LOST_WARN] = "warn", NULL};
-static const struct option option_on_lost = {
+const struct option option_on_lost = {
     .name = "on-lost",
     .kind = VALUE_CHOICE,
     .at = offsetof(struct settings, on_lost),
@@ -217,7 +220,7 @@ static const struct option option_on_lost = {
     .choices = run_lost_names,
     .default_value = "term",
     .help = "if the lock is lost: term, and kill after the grace; kill at once; or only warn"};
-static const struct option option_kill_grace = {
+const struct option option_kill_grace = {
     .name = "kill-grace",
     .kind = VALUE_DURATION,
     .at = offsetof(struct settings, kill_grace_ms),

@@ -177,6 +177,9 @@ static int cmd_watch(struct context *context)
     if (lh_watch(context->client, prefix, watch_on_change, &watch, &watcher, &report) != LH_OK)
         return output_report(context, NULL, &report);
     output_detail(context, "%s", report.text);
+    if (strncmp(context->url, "github:", 7) == 0 && !context->settings.quiet)
+        output_warning(context, "watch polls this store: changes are printed up to a poll interval "
+                                "late, and only the last one of each key in it");
     if (!watch_ends_list(&watch.ends, context->client, prefix, &report))
         output_detail(context, "ends of earlier leases are not shown: %s", report.text);
     watch_until_signal(context, &watch);
@@ -200,7 +203,9 @@ const struct command command_watch = {
         "status 69.\n\n"
         "A store reports writes, and the end of a lease is not a write. When a lease, a cooldown "
         "or a lock-delay ends, watch queries the key and prints that it expired, or that the key "
-        "is free, with the time of the end. With --json \"event\" is changed, expired or cooled.",
+        "is free, with the time of the end. With --json \"event\" is changed, expired or "
+        "cooled.\n\n"
+        "GitHub reports nothing: watch polls the refs, and says so on stderr.",
     .example = "  leasehold watch production/ --json",
     .max_args = 1,
     .run = cmd_watch,

@@ -175,6 +175,14 @@ static void put_stores(FILE *out)
          "skew=5s, the maximum difference between the clocks of the API servers; events=on, to "
          "write Kubernetes Events; collect=30, the number of unused Leases that a process removes "
          "per minute, or off; context=, of the kubeconfig."},
+        {"github://OWNER/REPO[?OPTION=VALUE&...]",
+         "Refs of a GitHub repository, with GITHUB_TOKEN or GH_TOKEN, and GITHUB_API_URL for "
+         "GitHub "
+         "Enterprise. Whoever can read the repository can read the records. Options: show=off, to "
+         "show nothing on issues; stale=5m, after which a worker without a heartbeat is dead; "
+         "heartbeat=100s; poll=60s, of waiters; pace=1s, between two writes; writes=400, an hour, "
+         "of all workers of the account; budget=, of requests an hour; token-file=PATH; app=ID "
+         "and app-key-file=PATH, of a GitHub App."},
     };
     fputs(
         ".SH STORES\nURLs for \\-\\-store, LEASEHOLD_STORE and the config file; leasehold version "

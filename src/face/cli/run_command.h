@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands that run under a lease: `run` and `once ID -- CMD` are its two modes. cmd_run.c checks
- * the arguments and remains the foreground process, which the user started. run_supervised.c runs
- * in the supervisor: it acquires through the mode, runs the command and finishes through the mode.
- * nested.c detects keys that an enclosing run holds.
+ * Commands that run under a lease: `run`, `once ID -- CMD` and `claim` are its modes. cmd_run.c
+ * checks the arguments and remains the foreground process, which the user started. run_supervised.c
+ * runs in the supervisor: it acquires through the mode, runs the command and finishes through the
+ * mode. nested.c detects keys that an enclosing run holds.
  */
 #ifndef LEASEHOLD_FACE_CLI_RUN_COMMAND_H
 #define LEASEHOLD_FACE_CLI_RUN_COMMAND_H
@@ -36,9 +36,12 @@ struct run_mode {
     /* Releases run->lease after the command ended with `status`, and reports. The exit status. */
     int (*finish)(struct run_state *run, int status);
     bool tees_output; /* the mode reads the last line of output */
+    /* True: acquire and run again, after the command ended with `status`. NULL: run once. */
+    bool (*repeats)(struct run_state *run, int status);
 };
 
-/* Called in the process that the user started; context->args are the sorted keys. Returns the exit
+/* Called in the process that the user started; context->args are the sorted keys, or none if the
+ * mode finds its key. Returns the exit
  * status, after printing any error. */
 int run_command(struct context *context, const struct run_mode *mode);
 /* Continues in the supervisor. main() closes the store. */
@@ -51,6 +54,7 @@ void run_on_lost(void *user, struct lh_lease *lease, const struct lh_report *rep
 void run_set_holder(struct context *context, pid_t pid, char *buffer, size_t size);
 /* Makes context->program of -c. EXIT_DONE, or a usage error that was printed. */
 int run_use_shell(struct context *context);
+extern const struct option option_on_lost, option_kill_grace;
 /* The choices of --on-lost, by enum on_lost. */
 extern const char *const run_lost_names[];
 

@@ -89,6 +89,9 @@ static void list_keys(struct run_state *run)
         text_add(&keys, lh_key_at(run->lease, i));
         text_add(&tokens, i > 0 ? " " : "");
         text_add_u64(&tokens, token);
+        if (run->context->arg_count == 0) /* the foreground process does not know it */
+            text_copy(run->supervisor->channel.page->key, CHANNEL_KEY_SIZE,
+                      lh_key_at(run->lease, i));
         atomic_store(&run->supervisor->channel.page->tokens[i], token);
     }
 }
@@ -150,6 +153,35 @@ static int supervised_finish(struct run_state *run, const struct run_mode *mode)
     return mode->finish(run, stopped ? EXIT_LOST : status);
 }
 
+/* One command. */
+static int supervised_run(struct run_state *run, const char *path, const struct run_mode *mode)
+{
+    struct context *context = run->context;
+    struct supervisor *supervisor = run->supervisor;
+    int status = mode->acquire(run);
+    if (run->lease == NULL)
+        return status;
+    run->began_ms = supervisor_now_ms();
+    list_keys(run);
+    while (supervisor_is_wanted(supervisor) && supervisor_is_paused(supervisor) && !run->lost)
+        supervised_step(run);
+    if (supervisor->end_signal != 0 || supervisor->foreground_is_gone)
+        status = EXIT_SIGNAL + supervisor->end_signal;
+    else if (run->lost)
+        status = output_report(context, NULL, &run->loss);
+    else
+        status = supervised_start(run, path, mode->tees_output);
+    if (status != EXIT_DONE) {
+        (void)lh_abandon(&run->lease, NULL); /* no cooldown: the command did not start */
+        return status;
+    }
+    if (context->settings.max_hold_ms > 0)
+        supervisor->wake_at_ms = run->began_ms + context->settings.max_hold_ms;
+    while (!supervisor_is_done(supervisor))
+        supervised_step(run);
+    return supervised_finish(run, mode);
+}
+
 int run_supervised(struct context *context, struct supervisor *supervisor, const char *path,
                    const struct run_mode *mode)
 {
@@ -159,27 +191,13 @@ int run_supervised(struct context *context, struct supervisor *supervisor, const
         status = nested_check(context);
     if (status != EXIT_DONE)
         return status;
-    run = (struct run_state){.context = context, .supervisor = supervisor, .lost_pipe = -1};
-    status = mode->acquire(&run);
-    if (run.lease == NULL)
-        return status;
-    run.began_ms = supervisor_now_ms();
-    list_keys(&run);
-    while (supervisor_is_wanted(supervisor) && supervisor_is_paused(supervisor) && !run.lost)
-        supervised_step(&run);
-    if (supervisor->end_signal != 0 || supervisor->foreground_is_gone)
-        status = EXIT_SIGNAL + supervisor->end_signal;
-    else if (run.lost)
-        status = output_report(context, NULL, &run.loss);
-    else
-        status = supervised_start(&run, path, mode->tees_output);
-    if (status != EXIT_DONE) {
-        (void)lh_abandon(&run.lease, NULL); /* no cooldown: the command did not start */
-        return status;
-    }
-    if (context->settings.max_hold_ms > 0)
-        supervisor->wake_at_ms = run.began_ms + context->settings.max_hold_ms;
-    while (!supervisor_is_done(supervisor))
-        supervised_step(&run);
-    return supervised_finish(&run, mode);
+    do {
+        run = (struct run_state){.context = context, .supervisor = supervisor, .lost_pipe = -1};
+        supervisor_reset(supervisor);
+        status = supervised_run(&run, path, mode);
+        if (run.lost_pipe >= 0)
+            (void)close(run.lost_pipe);
+    } while (mode->repeats != NULL && supervisor->end_signal == 0 &&
+             !supervisor->foreground_is_gone && mode->repeats(&run, status));
+    return status;
 }

@@ -23,27 +23,6 @@ struct candidate {
     int32_t priority;
 };
 
-static bool issue_has_label(const json_t *issue, const char *label)
-{
-    const json_t *labels = json_object_get(issue, "labels");
-    bool found = false;
-    for (size_t i = 0; i < json_array_size(labels); i++)
-        found =
-            found || github_label_equal(github_string(json_array_get(labels, i), "name"), label);
-    return found;
-}
-
-static int32_t issue_priority(const json_t *issue)
-{
-    const json_t *labels = json_object_get(issue, "labels");
-    int32_t highest = GITHUB_NO_PRIORITY;
-    for (size_t i = 0; i < json_array_size(labels); i++) {
-        int32_t priority = github_label_priority(github_string(json_array_get(labels, i), "name"));
-        highest = priority > highest ? priority : highest;
-    }
-    return highest != GITHUB_NO_PRIORITY ? highest : 0;
-}
-
 static int candidate_compare(const void *left, const void *right)
 {
     const struct candidate *a = left, *b = right;
@@ -52,16 +31,26 @@ static int candidate_compare(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
+/* An issue that failed here is left for other workers. */
+static bool claim_has_failed(const struct lh_claims *claims, uint64_t number)
+{
+    bool found = false;
+    for (size_t i = 0; i < claims->failed_count && i < CLAIM_ITEMS; i++)
+        found = found || claims->failed[i] == number;
+    return found;
+}
+
 static size_t claim_candidates(const struct lh_claims *claims, struct candidate *out)
 {
     size_t count = 0;
     for (size_t i = 0; i < CLAIM_ITEMS; i++) {
         const json_t *issue = claim_page_item(&claims->issues, i);
         json_int_t number = json_integer_value(json_object_get(issue, "number"));
-        if (number <= 0 || json_object_get(issue, "pull_request") != NULL)
+        if (number <= 0 || json_object_get(issue, "pull_request") != NULL ||
+            claim_has_failed(claims, (uint64_t)number))
             continue;
         out[count].number = (uint64_t)number;
-        out[count++].priority = claims->order == LH_CLAIM_BY_PRIORITY ? issue_priority(issue) : 0;
+        out[count++].priority = claims->order == LH_CLAIM_BY_PRIORITY ? claim_priority(issue) : 0;
     }
     qsort(out, count, sizeof *out, candidate_compare);
     return count;
@@ -73,7 +62,7 @@ static bool claim_find_done(void *user, const struct lh_view *view)
 {
     int64_t *done_ms = user;
     bool done = view->state == LH_COOLING_DOWN;
-    if (done)
+    if (done && view->written_at_ms >= 0)
         *done_ms = view->written_at_ms;
     return !done;
 }
@@ -83,7 +72,7 @@ static bool claim_find_done(void *user, const struct lh_view *view)
 static enum lh_outcome claim_check_relabelled(struct lh_claims *claims, const char *key,
                                               struct lh_report *report)
 {
-    int64_t done_ms = INT64_MAX, labelled_ms;
+    int64_t done_ms = INT64_MAX, labelled_ms = -1;
     enum lh_outcome outcome = lh_history(claims->client, key, claim_find_done, &done_ms, report);
     if (outcome == LH_OK)
         outcome = claim_read_labelled(claims, key, &labelled_ms, report);
@@ -115,13 +104,13 @@ static enum lh_outcome claim_check_held(struct lh_claims *claims, const char *ke
     json_t *issue = NULL;
     enum lh_outcome outcome = claim_read_issue(claims, key, &issue, report);
     if (outcome == LH_OK && (strcmp(github_string(issue, "state"), "open") != 0 ||
-                             !issue_has_label(issue, claims->label)))
+                             !claim_has_label(issue, claims->label)))
         outcome = LH_BUSY;
     if (outcome == LH_OK && was_done) {
         outcome = claim_check_relabelled(claims, key, report);
         if (outcome == LH_BUSY) { /* so it is done again */
             (void)lh_release(lease, NULL);
-            (void)claim_change_labels(claims, key, NULL);
+            (void)claim_change_labels(claims, key, /* heals= */ false, NULL);
         }
     }
     if (outcome == LH_OK)
@@ -144,7 +133,8 @@ static enum lh_outcome claim_take(struct lh_claims *claims, uint64_t number,
     bool was_done = outcome == LH_COOLING;
     if (was_done) {
         outcome = claim_check_relabelled(claims, key, report);
-        if (outcome == LH_BUSY && claim_change_labels(claims, key, report) == LH_DENIED)
+        if (outcome == LH_BUSY &&
+            claim_change_labels(claims, key, /* heals= */ true, report) == LH_DENIED)
             return LH_DENIED;
         if (outcome == LH_OK)
             outcome = lh_clear(client, key, report);
@@ -273,65 +263,11 @@ enum lh_outcome lh_claim_finish(struct lh_claims *claims, struct lh_lease **leas
     (void)call_make(&event.call, &event.task, NULL);
     outcome = success ? lh_release(lease, report) : lh_abandon(lease, report);
     done = success && outcome == LH_OK;
+    if (!success)
+        claims->failed[claims->failed_count++ % CLAIM_ITEMS] = strtoull(key, NULL, 10);
     if (done)
-        outcome = claim_change_labels(claims, key, report);
+        outcome = claim_change_labels(claims, key, /* heals= */ false, report);
     if (out_done != NULL)
         *out_done = done;
     return outcome;
-}
-
-/* ---- open and close ---- */
-
-static bool is_label(const char *label)
-{
-    size_t length = label != NULL ? strlen(label) : 0;
-    return length > 0 && length <= CLAIM_LABEL_MAX && text_is_clean(label, length) &&
-           strchr(label, ',') == NULL;
-}
-
-enum lh_outcome lh_claims_open(struct lh_client *client, const struct lh_claims_options *options,
-                               struct lh_claims **out, struct lh_report *report)
-{
-    struct lh_claims_options known = LH_CLAIMS_OPTIONS_INIT;
-    char message[LH_TEXT_SIZE] = "usage: the store is not github://OWNER/REPO";
-    struct text why;
-    enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
-    if (outcome != LH_OK)
-        return outcome;
-    if (out == NULL || options == NULL || !sized_read(&known, sizeof known, options) ||
-        !is_label(known.label) || (known.done_label != NULL && !is_label(known.done_label)) ||
-        (int)known.order < 0 || known.order > LH_CLAIM_BY_PRIORITY)
-        return report_set(report, LH_USAGE,
-                          "usage: give a label of 1 to 100 bytes without commas, in options that "
-                          "LH_CLAIMS_OPTIONS_INIT initialised, and a pointer for the handle");
-    struct lh_claims *claims = calloc(1, sizeof *claims);
-    if (claims == NULL)
-        return report_set(report, LH_FAILED, "failed: out of memory");
-    text_init(&why, message, sizeof message);
-    if (!github_url_parse(client->source, github_api_is_loopback(), &claims->url, &why) ||
-        !github_api_open(&claims->api, &claims->url, client->timeout_ms, &why)) {
-        free(claims);
-        return admin_report_url(report, LH_USAGE, client->source, message);
-    }
-    claims->magic = CLAIMS_MAGIC;
-    claims->client = client;
-    claims->order = known.order;
-    text_copy(claims->label, sizeof claims->label, known.label);
-    if (known.done_label != NULL)
-        text_copy(claims->done_label, sizeof claims->done_label, known.done_label);
-    *out = claims;
-    return report_set(report, LH_OK, "ok");
-}
-
-void lh_claims_close(struct lh_claims **claims)
-{
-    struct lh_claims *handle = claims != NULL ? *claims : NULL;
-    if (handle == NULL || handle->magic != CLAIMS_MAGIC)
-        return;
-    if (!client_is_forked(handle->client)) /* otherwise the connection is the parent's */
-        github_api_close(&handle->api);
-    claim_pages_done(&handle->issues);
-    handle->magic = 0;
-    free(handle);
-    *claims = NULL;
 }

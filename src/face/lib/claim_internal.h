@@ -40,6 +40,8 @@ struct lh_claims {
     char label[CLAIM_LABEL_MAX + 1], done_label[CLAIM_LABEL_MAX + 1];
     enum lh_claim_order order;
     struct claim_pages issues;
+    uint64_t failed[CLAIM_ITEMS]; /* the last ones that failed here */
+    size_t failed_count;
 };
 
 /* Sleeps for that long, or until the server replies; steps a client that has no thread: its writes
@@ -53,9 +55,13 @@ enum lh_outcome claim_read_issues(struct lh_claims *claims, struct lh_report *re
 /* When the issue got our label last, by the server's clock; −1: unknown. */
 enum lh_outcome claim_read_labelled(struct lh_claims *claims, const char *key, int64_t *out_ms,
                                     struct lh_report *report);
-/* Removes our label, which may be gone, and adds the done label. */
-enum lh_outcome claim_change_labels(struct lh_claims *claims, const char *key,
+/* Removes our label, which may be gone, and adds the done label. `heals`: instead of a worker that
+ * was killed, so that people may still see it as held. */
+enum lh_outcome claim_change_labels(struct lh_claims *claims, const char *key, bool heals,
                                     struct lh_report *report);
+bool claim_has_label(const json_t *issue, const char *label);
+/* The highest of its labels; 0: none states one. */
+int32_t claim_priority(const json_t *issue);
 /* NULL: there is no such item. */
 const json_t *claim_page_item(const struct claim_pages *pages, size_t index);
 void claim_pages_done(struct claim_pages *pages);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls of claim.c to the server: lists of issues and events, and labels. Decides nothing. */
+/* The connection of claim.c to the server: lists of issues and events, labels. Decides nothing. */
+#include "face/lib/admin_internal.h"
 #include "face/lib/claim_internal.h"
 
 #include "process/host.h"
@@ -164,29 +165,121 @@ enum lh_outcome claim_read_labelled(struct lh_claims *claims, const char *key, i
 
 /* ---- labels ---- */
 
-enum lh_outcome claim_change_labels(struct lh_claims *claims, const char *key,
-                                    struct lh_report *report)
+bool claim_has_label(const json_t *issue, const char *label)
+{
+    const json_t *labels = json_object_get(issue, "labels");
+    bool found = false;
+    for (size_t i = 0; i < json_array_size(labels); i++)
+        found =
+            found || github_label_equal(github_string(json_array_get(labels, i), "name"), label);
+    return found;
+}
+
+int32_t claim_priority(const json_t *issue)
+{
+    const json_t *labels = json_object_get(issue, "labels");
+    int32_t highest = GITHUB_NO_PRIORITY;
+    for (size_t i = 0; i < json_array_size(labels); i++) {
+        int32_t priority = github_label_priority(github_string(json_array_get(labels, i), "name"));
+        highest = priority > highest ? priority : highest;
+    }
+    return highest != GITHUB_NO_PRIORITY ? highest : 0;
+}
+
+/* One that is gone already was removed by another worker, or by people. */
+static enum lh_outcome claim_remove_label(struct lh_claims *claims, const char *key,
+                                          const char *label, struct lh_report *report)
 {
     char bytes[CLAIM_PATH];
     struct text path;
     struct claim_reply reply;
-    struct github_call call = {.method = "DELETE", .path = bytes, .kind = GITHUB_RELEASE};
     text_init(&path, bytes, sizeof bytes);
     TEXT_JOIN(&path, "issues/", key, "/labels/");
-    github_add_escaped(&path, claims->label);
-    claim_call(claims, call, &reply);
+    github_add_escaped(&path, label);
+    claim_call(claims,
+               (struct github_call){.method = "DELETE", .path = bytes, .kind = GITHUB_RELEASE},
+               &reply);
     if (reply.status / 100 != 2 && reply.status != 404)
         return claim_fail(claims, &reply, report);
     claim_reply_done(&reply);
-    if (claims->done_label[0] == '\0')
-        return LH_OK;
-    call.method = "POST";
-    call.body = json_pack("{s:[s]}", "labels", claims->done_label);
-    text_clear(&path);
-    TEXT_JOIN(&path, "issues/", key, "/labels");
-    claim_call(claims, call, &reply);
+    return LH_OK;
+}
+
+enum lh_outcome claim_change_labels(struct lh_claims *claims, const char *key, bool heals,
+                                    struct lh_report *report)
+{
+    char path[CLAIM_PATH];
+    struct claim_reply reply;
+    enum lh_outcome outcome = claim_remove_label(claims, key, claims->label, report);
+    if (outcome == LH_OK && heals && claims->url.show)
+        outcome = claim_remove_label(claims, key, GITHUB_HELD_LABEL, report);
+    if (outcome != LH_OK || claims->done_label[0] == '\0')
+        return outcome;
+    (void)snprintf(path, sizeof path, "issues/%s/labels", key);
+    claim_call(claims,
+               (struct github_call){.method = "POST",
+                                    .path = path,
+                                    .body = json_pack("{s:[s]}", "labels", claims->done_label),
+                                    .kind = GITHUB_RELEASE},
+               &reply);
     if (reply.status / 100 != 2)
         return claim_fail(claims, &reply, report);
     claim_reply_done(&reply);
     return LH_OK;
+}
+
+/* ---- open and close ---- */
+
+static bool is_label(const char *label)
+{
+    size_t length = label != NULL ? strlen(label) : 0;
+    return length > 0 && length <= CLAIM_LABEL_MAX && text_is_clean(label, length) &&
+           strchr(label, ',') == NULL;
+}
+
+enum lh_outcome lh_claims_open(struct lh_client *client, const struct lh_claims_options *options,
+                               struct lh_claims **out, struct lh_report *report)
+{
+    struct lh_claims_options known = LH_CLAIMS_OPTIONS_INIT;
+    char message[LH_TEXT_SIZE];
+    struct text why;
+    enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
+    if (outcome != LH_OK)
+        return outcome;
+    if (out == NULL || options == NULL || !sized_read(&known, sizeof known, options) ||
+        !is_label(known.label) || (known.done_label != NULL && !is_label(known.done_label)) ||
+        (int)known.order < 0 || known.order > LH_CLAIM_BY_PRIORITY)
+        return report_set(report, LH_USAGE,
+                          "usage: give a label of 1 to 100 bytes without commas, in options that "
+                          "LH_CLAIMS_OPTIONS_INIT initialised, and a pointer for the handle");
+    struct lh_claims *claims = calloc(1, sizeof *claims);
+    if (claims == NULL)
+        return report_set(report, LH_FAILED, "failed: out of memory");
+    text_init(&why, message, sizeof message);
+    bool valid = github_url_parse(client->source, github_api_is_loopback(), &claims->url, &why);
+    if (!valid || !github_api_open(&claims->api, &claims->url, client->timeout_ms, &why)) {
+        free(claims);
+        return admin_report_url(report, valid ? LH_UNAVAILABLE : LH_USAGE, client->source, message);
+    }
+    claims->magic = CLAIMS_MAGIC;
+    claims->client = client;
+    claims->order = known.order;
+    text_copy(claims->label, sizeof claims->label, known.label);
+    if (known.done_label != NULL)
+        text_copy(claims->done_label, sizeof claims->done_label, known.done_label);
+    *out = claims;
+    return report_set(report, LH_OK, "ok");
+}
+
+void lh_claims_close(struct lh_claims **claims)
+{
+    struct lh_claims *handle = claims != NULL ? *claims : NULL;
+    if (handle == NULL || handle->magic != CLAIMS_MAGIC)
+        return;
+    if (!client_is_forked(handle->client)) /* otherwise the connection is the parent's */
+        github_api_close(&handle->api);
+    claim_pages_done(&handle->issues);
+    handle->magic = 0;
+    free(handle);
+    *claims = NULL;
 }

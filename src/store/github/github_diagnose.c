@@ -92,6 +92,8 @@ void github_diagnose(const char *url, const struct diagnosis *diagnosis)
     struct text why;
     struct github_url parsed;
     struct github_api *api;
+    if (diagnosis->events_only) /* what people see may be missing */
+        return;
     text_init(&why, message, sizeof message);
     if (!github_url_parse(url, github_api_is_loopback(), &parsed, &why) ||
         !github_api_open(&api, &parsed, diagnosis_timeout_ms(diagnosis, DIAGNOSE_MS), &why)) {

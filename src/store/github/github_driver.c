@@ -108,5 +108,6 @@ const struct store_driver github_driver = {
     .step = github_step,
     .fd = github_fd,
     .name = github_name,
+    .event = github_show_event,
     .diagnose = github_diagnose,
 };

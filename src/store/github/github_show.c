@@ -7,6 +7,7 @@
  */
 #include "process/host.h"
 #include "store/github/github_internal.h"
+#include "wire/github_issue.h"
 
 #include <limits.h>
 #include <poll.h>
@@ -23,8 +24,6 @@ enum {
     SHOW_RESULT_MAX = 1024,
 };
 
-#define SHOW_LABEL "leasehold:held"
-
 enum show_step { LOGIN, ASSIGN, MARK, COMMENT, EDIT, UNASSIGN, UNMARK, SHOW_STEPS, SHOW_IDLE };
 
 static const struct {
@@ -36,7 +35,7 @@ static const struct {
     [COMMENT] = {"POST", "comments"},
     [EDIT] = {"PATCH", NULL},
     [UNASSIGN] = {"DELETE", "assignees"},
-    [UNMARK] = {"DELETE", "labels/" SHOW_LABEL},
+    [UNMARK] = {"DELETE", "labels/" GITHUB_HELD_LABEL},
 };
 
 /* One grant of an issue's key. */
@@ -180,7 +179,7 @@ static void show_send(struct show_item *item, enum show_step step)
     else if (step == ASSIGN || step == UNASSIGN)
         body = json_pack("{s:[s]}", "assignees", item->github->show->login);
     else if (step == MARK)
-        body = json_pack("{s:[s]}", "labels", SHOW_LABEL);
+        body = json_pack("{s:[s]}", "labels", GITHUB_HELD_LABEL);
     item->step = step;
     const struct github_call call = {.method = show_calls[step].method,
                                      .path = path,
