@@ -149,7 +149,7 @@ void suite_note(unsigned client, const struct store_reply *reply)
                                           [REPLY_DENIED] = "denied",
                                           [REPLY_FULL] = "full"};
     (void)snprintf(suite.note, sizeof suite.note,
-                   "the last answer, to seat %u: %s, %s, revision %" PRIu64 ", time %" PRId64
+                   "the last answer, to client %u: %s, %s, revision %" PRIu64 ", time %" PRId64
                    ", now %" PRId64 "%s%.300s",
                    client, results[reply->result], reply->present ? "present" : "absent",
                    reply->written.revision, reply->written.time_ms, reply->now_ms,
@@ -319,12 +319,12 @@ static int run_all(void)
         print_failure();
         return EXIT_FAILURE;
     }
-    printf("# %s: %u seats%s; %s\n", suite.driver->scheme, clients_count(),
+    printf("# %s: %u clients%s; %s\n", suite.driver->scheme, clients_count(),
            clients_are_processes() ? " in processes of their own" : "", text_for(suite_bits()));
     for (size_t i = 0; case_at(i) != NULL; i++)
         report_case(case_at(i));
     if (!attempt(clients_close)) {
-        printf("not ok %zu - the seats end well\n", ++suite.number);
+        printf("not ok %zu - the clients end well\n", ++suite.number);
         print_failure();
         suite.failed++;
     }
