@@ -179,7 +179,7 @@ static void lease_decide(struct lease *l, struct record *record, const struct st
     out->decided = true;
     enum verdict_kind kind = out->verdict.kind;
     bool reports = !out->verdict.write || kind == VERDICT_BUSY || kind == VERDICT_COOLING;
-    if (reports && !fresh) { /* what blocked the key in the copy may have ended since */
+    if (reports && !fresh) { /* the copy is older: the block may have ended since */
         out->wake_count = 0;
         lease_send(l, ACTION_READ, out);
         return;

@@ -128,7 +128,10 @@ static int64_t first_end(const struct lease *lease, const struct record *record,
     int64_t at = NEVER;
     for (size_t i = 0; i < record->grant_count; i++) {
         const struct grant *grant = &record->grants[i];
-        at = min_ms(at, ends_at(lease, &grant->renewed, grant->ttl_ms, grant->observed_ms, view));
+        /* Heartbeats do not change the record, so there is nothing to guess from. */
+        if (!(grant->bound && view->facts->renews_by_session))
+            at = min_ms(at,
+                        ends_at(lease, &grant->renewed, grant->ttl_ms, grant->observed_ms, view));
         at = grant_ended(grant, view) ? min_ms(at, lease->now_ms) : at;
     }
     if (delay->length_ms > 0)

@@ -111,7 +111,7 @@ void session_watch_init(struct session_watch *watch, const struct disk *disk, in
 }
 
 /* The thread receives no signal. */
-static void watch_start(struct session_watch *watch)
+static void session_watch_start(struct session_watch *watch)
 {
     sigset_t all, before;
     (void)sigfillset(&all);
@@ -120,7 +120,7 @@ static void watch_start(struct session_watch *watch)
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void watch_stop(struct session_watch *watch)
+static void session_watch_stop(struct session_watch *watch)
 {
     (void)pthread_mutex_lock(&watch->mutex);
     watch->ending = true;
@@ -139,7 +139,7 @@ void session_watch_done(struct session_watch *watch)
     if (!watch->ready || disk_real(watch->disk) == NULL)
         return; /* a forked child has no such thread, and the mutex may be locked */
     if (watch->runs)
-        watch_stop(watch);
+        session_watch_stop(watch);
     (void)pthread_mutex_destroy(&watch->mutex);
     (void)pthread_cond_destroy(&watch->changed);
     watch->ready = false;
@@ -158,9 +158,9 @@ void session_watch_set(struct session_watch *watch, uint64_t session)
         (void)pthread_cond_signal(&watch->changed);
     (void)pthread_mutex_unlock(&watch->mutex);
     if (outdated)
-        watch_stop(watch);
+        session_watch_stop(watch);
     if (session != 0 && !watch->runs)
-        watch_start(watch);
+        session_watch_start(watch);
 }
 
 bool session_watch_has_ended(struct session_watch *watch)

@@ -36,7 +36,7 @@ static int inherited_add_open(struct background *background, int file)
     return fcntl(file, F_GETFD) >= 0 ? inherited_add(background, file) : 0;
 }
 
-static int is_number(const struct dirent *entry)
+static int is_descriptor_name(const struct dirent *entry)
 {
     return entry->d_name[0] >= '0' && entry->d_name[0] <= '9';
 }
@@ -54,7 +54,7 @@ static int inherited_probe(struct background *background)
 static int inherited_list(struct background *background)
 {
     struct dirent **found = NULL;
-    int error = 0, count = scandirat(AT_FDCWD, "/proc/self/fd", &found, is_number, NULL);
+    int error = 0, count = scandirat(AT_FDCWD, "/proc/self/fd", &found, is_descriptor_name, NULL);
     if (count < 0)
         return inherited_probe(background);
     for (int i = 0; i < count; i++) {

@@ -17,7 +17,7 @@ enum { FOREIGN_LEASE_SESSION = 1 }; /* no process has this session */
 /* True if the driver made this grant from another program's lock. */
 bool is_foreign_grant(const struct grant *grant);
 
-/* What drivers need to know of a record that `session` writes. Its strings are the record's. */
+/* Summarizes a record that `session` writes, for drivers. The strings are the record's. */
 void summarize_record(const struct record *record, uint64_t session, struct store_summary *out);
 
 /* `bytes` must stay valid until the reply; `size` is at least RECORD_MAX. The strings of the

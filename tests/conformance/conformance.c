@@ -104,8 +104,10 @@ int64_t suite_soon_ms(void)
 {
     enum { IN_EARNEST_MS = 10000, IN_A_HUNT_MS = 1500 };
     /* With a coarse clock even a correct store needs longer than the limit for a planted fault. */
-    bool coarse = suite_facts().margin_ms > 0;
-    return suite.hunting && !coarse ? IN_A_HUNT_MS : IN_EARNEST_MS;
+    struct store_facts facts = suite_facts();
+    if (facts.renews_by_session) /* a killed process is dead after its last heartbeat's TTL */
+        return IN_EARNEST_MS + facts.ttl_ms + facts.margin_ms;
+    return suite.hunting && facts.margin_ms == 0 ? IN_A_HUNT_MS : IN_EARNEST_MS;
 }
 
 const char *run_prefix(void)
@@ -147,7 +149,7 @@ void suite_note(unsigned client, const struct store_reply *reply)
                                           [REPLY_DENIED] = "denied",
                                           [REPLY_FULL] = "full"};
     (void)snprintf(suite.note, sizeof suite.note,
-                   "the last answer, to seat %u: %s, %s, revision %" PRIu64 ", time %" PRId64
+                   "the last answer, to client %u: %s, %s, revision %" PRIu64 ", time %" PRId64
                    ", now %" PRId64 "%s%.300s",
                    client, results[reply->result], reply->present ? "present" : "absent",
                    reply->written.revision, reply->written.time_ms, reply->now_ms,
@@ -317,12 +319,12 @@ static int run_all(void)
         print_failure();
         return EXIT_FAILURE;
     }
-    printf("# %s: %u seats%s; %s\n", suite.driver->scheme, clients_count(),
+    printf("# %s: %u clients%s; %s\n", suite.driver->scheme, clients_count(),
            clients_are_processes() ? " in processes of their own" : "", text_for(suite_bits()));
     for (size_t i = 0; case_at(i) != NULL; i++)
         report_case(case_at(i));
     if (!attempt(clients_close)) {
-        printf("not ok %zu - the seats end well\n", ++suite.number);
+        printf("not ok %zu - the clients end well\n", ++suite.number);
         print_failure();
         suite.failed++;
     }

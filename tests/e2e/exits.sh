@@ -128,7 +128,7 @@ rows=$(cat <<'ROWS'
 64  | usage    | unknown command 'aquire'; the closest is 'acquire'$ | aquire k
 64  | usage    | unknown command 'frobnicate'; 'leasehold help' lists the commands$ | frobnicate k
 64 | usage | unknown command 'lock'; write: leasehold run KEY -- CMD | lock k
-64  | usage    | unknown command 'unlock'; write: leasehold release KEY --token N | unlock k
+64  | usage    | from its holder: leasehold break KEY --reason TEXT              | unlock k
 64  | usage    | unknown command 'force-unlock'; write: leasehold break KEY --re | force-unlock k
 64  | usage    | unknown command 'who'; write: leasehold status KEY, or         | who k
 64  | usage    | unknown command 'ls'; write: leasehold list \[PREFIX\]$       | ls

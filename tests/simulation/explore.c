@@ -272,7 +272,7 @@ static void print_bound(const struct scenario *scenario, const struct bound *bou
         uint8_t count;
     } rest[] = {{"lost", bound->lost},          {"doubled", bound->doubled},
                 {"time steps", bound->ticks},   {"crashes", bound->crashes},
-                {"called off", bound->cancels}, {"errands", bound->operations}};
+                {"called off", bound->cancels}, {"operations", bound->operations}};
     for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++)
         if (rest[i].count > 0)
             printf(", %u %s", rest[i].count, rest[i].summary);

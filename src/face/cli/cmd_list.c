@@ -46,7 +46,7 @@ struct list_row {
     uint32_t waiters;
 };
 
-struct list {
+struct key_listing {
     struct context *context;
     bool table;
     enum list_sort sort;
@@ -154,7 +154,7 @@ static char *whole_line(const struct context *context, const struct lh_view *vie
     return strdup(line);
 }
 
-static struct list_row *list_add_row(struct list *list)
+static struct list_row *list_add_row(struct key_listing *list)
 {
     if (list->count == list->room) {
         size_t room = list->room > 0 ? 2 * list->room : 64;
@@ -167,7 +167,7 @@ static struct list_row *list_add_row(struct list *list)
     return &list->rows[list->count++];
 }
 
-static bool list_keep(struct list *list, const struct lh_view *view)
+static bool list_keep(struct key_listing *list, const struct lh_view *view)
 {
     struct list_row *row = list_add_row(list);
     if (row == NULL)
@@ -189,7 +189,7 @@ static bool list_keep(struct list *list, const struct lh_view *view)
            (list->table ? row->state != NULL && row->text != NULL : row->line != NULL);
 }
 
-static void list_done(struct list *list)
+static void list_done(struct key_listing *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         free(list->rows[i].key);
@@ -205,7 +205,7 @@ static void list_done(struct list *list)
 
 static enum list_sort sort_by; /* qsort() passes no argument */
 
-static int compare_numbers(int64_t a, int64_t b)
+static int list_compare_numbers(int64_t a, int64_t b)
 {
     return (a > b) - (a < b);
 }
@@ -213,7 +213,7 @@ static int compare_numbers(int64_t a, int64_t b)
 /* Unknown ends come last. */
 static int compare_ends(int64_t a, int64_t b)
 {
-    return a < 0 || b < 0 ? compare_numbers(b, a) : compare_numbers(a, b);
+    return a < 0 || b < 0 ? list_compare_numbers(b, a) : list_compare_numbers(a, b);
 }
 
 static int compare_rows(const void *left, const void *right)
@@ -225,11 +225,11 @@ static int compare_rows(const void *left, const void *right)
     else if (sort_by == SORT_HOLDER)
         order = strcmp(a->holder, b->holder);
     else if (sort_by == SORT_FOR)
-        order = compare_numbers(b->since_ms, a->since_ms);
+        order = list_compare_numbers(b->since_ms, a->since_ms);
     else if (sort_by == SORT_ENDS)
         order = compare_ends(a->ends_in_ms, b->ends_in_ms);
     else if (sort_by == SORT_WAITERS)
-        order = compare_numbers(b->waiters, a->waiters);
+        order = list_compare_numbers(b->waiters, a->waiters);
     return order != 0 ? order : strcmp(a->key, b->key);
 }
 
@@ -248,7 +248,7 @@ static bool add_table_row(struct text_table *table, const struct list_row *row)
     return text_table_add(table, cells, row->color);
 }
 
-static void print_table(struct list *list)
+static void print_table(struct key_listing *list)
 {
     struct text_table table = {.columns = columns, .shrinks = {COLUMN_KEY, COLUMN_HOLDER}};
     for (size_t i = 0; i < list->count && !list->failed; i++)
@@ -259,7 +259,7 @@ static void print_table(struct list *list)
     text_table_done(&table);
 }
 
-static void list_print(struct list *list)
+static void list_print(struct key_listing *list)
 {
     sort_by = list->sort;
     if (list->count > 0)
@@ -276,7 +276,7 @@ static void list_print(struct list *list)
 
 /* ---- the command ---- */
 
-static bool is_wanted(const struct context *context, const struct lh_view *view)
+static bool list_wants(const struct context *context, const struct lh_view *view)
 {
     const char *wanted = state_choices[context->settings.state];
     if (view->state == LH_FREE && view->waiters == 0 && view->kind != LH_WATERMARK)
@@ -290,8 +290,8 @@ static bool is_wanted(const struct context *context, const struct lh_view *view)
 
 static bool list_on_view(void *user, const struct lh_view *view)
 {
-    struct list *list = user;
-    if (!is_wanted(list->context, view))
+    struct key_listing *list = user;
+    if (!list_wants(list->context, view))
         return true;
     if (list->sort != SORT_NONE) {
         list->failed = !list_keep(list, view);
@@ -308,7 +308,7 @@ static int cmd_list(struct context *context)
 {
     const char *prefix = context->arg_count > 0 ? context->args[0] : "";
     const struct settings *settings = &context->settings;
-    struct list list = {.context = context, .sort = (enum list_sort)settings->sort};
+    struct key_listing list = {.context = context, .sort = (enum list_sort)settings->sort};
     struct lh_report report = LH_REPORT_INIT;
     list.table = !settings->json && !settings->names && isatty(STDOUT_FILENO) == 1;
     if (list.table && list.sort == SORT_NONE)

@@ -62,8 +62,8 @@ static bool config_refuse_key(const struct config_reader *reader, size_t line, c
     return config_refuse(reader, line, "unknown key ", message);
 }
 
-static bool set_value(struct config_reader *reader, const struct option *option,
-                      const yaml_node_t *node)
+static bool config_set_value(struct config_reader *reader, const struct option *option,
+                             const yaml_node_t *node)
 {
     size_t line = node->start_mark.line + 1;
     char message[512], wrong[640];
@@ -97,10 +97,10 @@ static bool apply_pair(struct config_reader *reader, yaml_document_t *document,
     if (option == NULL)
         return config_refuse_key(reader, line, name);
     if (option->kind != VALUE_PAIR || value->type != YAML_SEQUENCE_NODE)
-        return set_value(reader, option, value);
+        return config_set_value(reader, option, value);
     for (const yaml_node_item_t *item = value->data.sequence.items.start;
          item < value->data.sequence.items.top; item++) {
-        if (!set_value(reader, option, yaml_document_get_node(document, *item)))
+        if (!config_set_value(reader, option, yaml_document_get_node(document, *item)))
             return false;
     }
     return true;

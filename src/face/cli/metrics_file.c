@@ -103,7 +103,7 @@ static int64_t lock_now_ms(void)
 }
 
 /* True if the path still leads to the locked file: nobody has removed it meanwhile. */
-static bool is_same_file(int file, const char *path)
+static bool is_still_at(int file, const char *path)
 {
     struct stat locked, found;
     return fstat(file, &locked) == 0 && stat(path, &found) == 0 && locked.st_dev == found.st_dev &&
@@ -145,7 +145,7 @@ static int lock_file(const char *metrics_path, struct text *why)
         }
         lock_allow_others(file);
         bool locked = await_lock(file, until_ms);
-        if (locked && is_same_file(file, path))
+        if (locked && is_still_at(file, path))
             return file;
         (void)close(file);
         if (!locked) {

@@ -30,8 +30,10 @@ static const struct synonym {
     {"with", "leasehold run KEY -- CMD"},
     {"semaphore", "leasehold run KEY --limit N -- CMD"},
     {"elect", "leasehold run KEY -- CMD"},
-    {"unlock", "leasehold release KEY --token N; to take it from its holder: leasehold break"},
-    {"free", "leasehold release KEY --token N; to take it from its holder: leasehold break"},
+    {"unlock", "leasehold release KEY --token N; to take it from its holder: leasehold break KEY "
+               "--reason TEXT"},
+    {"free", "leasehold release KEY --token N; to take it from its holder: leasehold break KEY "
+             "--reason TEXT"},
     {"force-unlock", "leasehold break KEY --reason TEXT"},
     {"steal", "leasehold break KEY --reason TEXT"},
     {"kick", "leasehold break KEY --reason TEXT"},

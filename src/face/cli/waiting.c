@@ -99,7 +99,7 @@ static void query_on_done(void *user, struct lh_lease *lease, const struct lh_re
         show_log(waiting);
 }
 
-static void query_start(struct waiting *waiting)
+static void waiting_query(struct waiting *waiting)
 {
     bool in_flight = query.began_ms != 0;
     query.waiting = waiting;
@@ -124,7 +124,7 @@ static void waiting_set_key(struct waiting *waiting, const char *key)
     (void)snprintf(waiting->key, sizeof waiting->key, "%s", key);
     waiting->received_at_ms = 0;
     waiting->does_not_reply = false;
-    query_start(waiting);
+    waiting_query(waiting);
 }
 
 static void waiting_watch_key(struct waiting *waiting)
@@ -133,7 +133,7 @@ static void waiting_watch_key(struct waiting *waiting)
                  &waiting->watcher, NULL) != LH_OK)
         waiting->watcher = NULL;
     if (waiting->watcher != NULL)
-        query_start(waiting);
+        waiting_query(waiting);
 }
 
 /* ---- text ---- */
@@ -191,7 +191,7 @@ static void describe_line(const struct waiting_text *shown, bool compact, struct
 }
 
 /* Shortens a name by at most `excess` columns, but not below `least`. The rest of the excess. */
-static size_t shorten(char name[TEXT_SIZE], size_t least, size_t excess)
+static size_t shorten_name(char name[TEXT_SIZE], size_t least, size_t excess)
 {
     char copy[TEXT_SIZE];
     struct text text;
@@ -220,9 +220,9 @@ static void fit_line(struct waiting_text *shown, size_t columns, struct text *ou
     bool compact = excess + KEY_COLUMNS_FULL > columns_of(shown->key) && excess > 0;
     if (compact)
         excess = line_excess(shown, compact, columns, out);
-    excess = shorten(shown->key, compact ? KEY_COLUMNS : KEY_COLUMNS_FULL, excess);
-    excess = shorten(shown->holder, NAME_COLUMNS, excess);
-    (void)shorten(shown->key, NAME_COLUMNS, excess);
+    excess = shorten_name(shown->key, compact ? KEY_COLUMNS : KEY_COLUMNS_FULL, excess);
+    excess = shorten_name(shown->holder, NAME_COLUMNS, excess);
+    (void)shorten_name(shown->key, NAME_COLUMNS, excess);
     (void)line_excess(shown, compact, columns, out);
 }
 
@@ -300,7 +300,7 @@ static void advance_log(struct waiting *waiting, const char *key)
     waiting->received_at_ms = 0;
     waiting->does_not_reply = false;
     waiting->next_at_ms = waiting_now_ms() + REPLY_MS;
-    query_start(waiting);
+    waiting_query(waiting);
 }
 
 void waiting_show(struct waiting *waiting, const char *key, int64_t at_ms)

@@ -60,8 +60,8 @@ struct why_choice {
     char risk[WHY_LINE];     /* its effect, and its risk */
 };
 
-/* What can be done about the key; `all` stands for its holders, NULL if it is not held. Returns how
- * many choices there are, the most harmless first. */
+/* Finds the operator's choices; `all` stands for the holders of the key, NULL if it is not held.
+ * Returns how many choices there are, the most harmless first. */
 size_t why_find_choices(const struct context *context, const struct lh_view *view,
                         const struct why_holder *all, struct why_choice out[WHY_CHOICES]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an operator can do about a key, and the risk of each choice. The commands can be pasted into
- * a shell: key and store are quoted. Nothing is run here.
+ * The choices of an operator about a key, and the risk of each. The commands can be pasted into a
+ * shell: key and store are quoted. Nothing is run here.
  */
 #include "face/cli/suggest.h"
 #include "face/cli/why.h"

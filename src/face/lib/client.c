@@ -280,8 +280,8 @@ static bool map_fork_page(struct lh_client *client)
 }
 
 /* NULL on success; otherwise the cause, which begins with "usage: " if the URL is wrong. */
-static const char *open_store(struct lh_client *client, const char *url, uint64_t session,
-                              struct text *why)
+static const char *client_open_store(struct lh_client *client, const char *url, uint64_t session,
+                                     struct text *why)
 {
     client->facts = store_facts_at(client->driver, url);
     if (client->timeout_ms == 0) /* a slow store has time for a second attempt */
@@ -441,7 +441,7 @@ static enum lh_outcome client_build(struct lh_client *client, const char *url,
     client->loop = loop_new(&callbacks);
     if (client->loop == NULL || !map_fork_page(client))
         return report_no_resources(client, report);
-    const char *trouble = open_store(client, url, session, &why);
+    const char *trouble = client_open_store(client, url, session, &why);
     if (trouble != NULL)
         return lacks_descriptors(client) ? report_no_resources(client, report)
                                          : report_open_failed(client, trouble, report);

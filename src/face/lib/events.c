@@ -103,7 +103,7 @@ static void timed_free(struct timed *timed)
 }
 
 /* After the caller of a request got its last reply. */
-static void count_reply(struct timed *timed, const struct store_reply *reply, int64_t us)
+static void events_count_reply(struct timed *timed, const struct store_reply *reply, int64_t us)
 {
     static const char *const verbs[] = {
         [VERB_STORE_READ] = "read", [VERB_STORE_SWAP] = "swap",   [VERB_STORE_DELETE] = "delete",
@@ -123,7 +123,7 @@ static void on_timed_reply(void *caller, const struct store_reply *reply)
     timed->done(timed->caller, reply);
     if (reply->more)
         return;
-    count_reply(timed, reply, host_boot_us() - timed->sent_at_us);
+    events_count_reply(timed, reply, host_boot_us() - timed->sent_at_us);
     timed_free(timed);
 }
 
@@ -133,7 +133,7 @@ static void on_immediate_reply(void *caller, const struct store_reply *reply)
     struct timed *timed = caller;
     timed->done(timed->caller, reply);
     if (!reply->more)
-        count_reply(timed, reply, /* us= */ 0);
+        events_count_reply(timed, reply, /* us= */ 0);
 }
 
 void client_submit(void *owner, const struct store_request *request, store_done *done, void *caller)

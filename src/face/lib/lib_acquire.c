@@ -117,12 +117,12 @@ static bool lease_settle_ttl(struct lh_lease *lease, struct lh_report *report)
     return client_admits_ttl(lease->client, request->ttl_ms, report);
 }
 
-static size_t string_size(const char *string)
+static size_t lease_string_size(const char *string)
 {
     return string != NULL ? strlen(string) + 1 : 0;
 }
 
-static char *copy_string(char **at, const char *string)
+static char *lease_copy_string(char **at, const char *string)
 {
     if (string == NULL)
         return NULL;
@@ -136,9 +136,9 @@ static struct lh_lease *lease_allocate(struct lh_client *client, const char **ke
                                        const struct lh_acquire_options *options)
 {
     size_t size = sizeof(struct lh_lease) + count * sizeof(struct lease_part);
-    size_t strings = string_size(options->holder) + string_size(options->request_id);
+    size_t strings = lease_string_size(options->holder) + lease_string_size(options->request_id);
     for (size_t i = 0; i < count; i++)
-        strings += string_size(keys[i]);
+        strings += lease_string_size(keys[i]);
     struct lh_lease *lease = malloc(size + strings);
     if (lease == NULL)
         return NULL;
@@ -151,12 +151,12 @@ static struct lh_lease *lease_allocate(struct lh_client *client, const char **ke
     for (size_t i = 0; i < count; i++) {
         ASSERT(keys[i] != NULL);
         lease->parts[i].lease = lease;
-        lease->parts[i].key = copy_string(&at, keys[i]);
+        lease->parts[i].key = lease_copy_string(&at, keys[i]);
     }
     lease_fill_options(lease, options);
-    const char *holder = copy_string(&at, options->holder);
+    const char *holder = lease_copy_string(&at, options->holder);
     lease->options.request.holder = holder != NULL ? holder : client->holder;
-    lease->options.request.request = copy_string(&at, options->request_id);
+    lease->options.request.request = lease_copy_string(&at, options->request_id);
     multi_init(&lease->multi, count);
     return lease;
 }

@@ -306,7 +306,7 @@ void query_free_all(struct lh_client *client);
 bool query_start_watch(struct lh_client *client);
 
 /* views.c */
-/* What a view in a callback refers to; valid as long as the record. */
+/* The source of a view in a callback; valid as long as the record. */
 struct lh_view_source {
     const struct record *record;
     struct view view;

@@ -72,7 +72,7 @@ static void epoch_call(struct k8s *k8s, const char *method, const char *path, js
     json_decref(body);
 }
 
-static enum reply_status epoch_refused(const struct json_result *result, struct text *why)
+static enum reply_status k8s_epoch_refused(const struct json_result *result, struct text *why)
 {
     text_add(why, result->why);
     return result->status == 401 || result->status == 403 ? REPLY_DENIED : REPLY_TROUBLE;
@@ -123,7 +123,7 @@ static bool epoch_try(struct k8s *k8s, uint16_t least, struct epoch_state *out,
         text_add(why, wrong);
         *out_result = REPLY_TROUBLE;
     } else if (!there && !missing) {
-        *out_result = epoch_refused(&read, why);
+        *out_result = k8s_epoch_refused(&read, why);
     } else if (out->epoch < least) {
         json_t *body = epoch_lease(there ? read.json : NULL, least);
         epoch_call(k8s, there ? "PUT" : "POST", there ? path : k8s->leases, body, &written);
@@ -131,7 +131,7 @@ static bool epoch_try(struct k8s *k8s, uint16_t least, struct epoch_state *out,
         if (written.status == 200 || written.status == 201)
             out->epoch = least;
         else if (!again)
-            *out_result = epoch_refused(&written, why);
+            *out_result = k8s_epoch_refused(&written, why);
     }
     json_result_done(&read);
     json_result_done(&written);

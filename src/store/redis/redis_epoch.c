@@ -31,7 +31,7 @@ struct slot_epoch {
     struct epoch_walk *walk;
     enum slot_step step;
     uint64_t order; /* of the counter; 0: there is none */
-    int64_t change; /* what the raise adds to it */
+    int64_t change; /* added to it by the raise */
 };
 
 /* One pass over all slots. */
@@ -101,7 +101,7 @@ static void slot_send(struct slot_call *call, struct redis_conn *conn, struct co
 }
 
 /* Digits only; a counter that another program wrote may be anything. */
-static bool read_number(const struct resp_item *item, uint64_t *out)
+static bool epoch_read_number(const struct resp_item *item, uint64_t *out)
 {
     char digits[NUMBER_MAX], *end = NULL;
     if (item->kind == RESP_NUMBER) {
@@ -120,8 +120,8 @@ static bool read_clock(struct resp_walk *walk, const struct resp_item *item, int
     struct resp_item seconds, micros;
     uint64_t whole, part;
     if (item->kind != RESP_LIST || item->count != 2 || !resp_next(walk, &seconds) ||
-        !resp_next(walk, &micros) || !read_number(&seconds, &whole) ||
-        !read_number(&micros, &part) || whole > TIME_MAX_MS / 1000)
+        !resp_next(walk, &micros) || !epoch_read_number(&seconds, &whole) ||
+        !epoch_read_number(&micros, &part) || whole > TIME_MAX_MS / 1000)
         return false;
     *out_ms = (int64_t)(whole * 1000 + part / 1000 % 1000);
     return true;
@@ -196,7 +196,7 @@ static void slot_end(struct slot_call *call, const struct resp_item *item, struc
         fine = read_clock(reply, item, &walk->now_ms);
     } else if (slot->step == SLOT_READ || slot->step == SLOT_RAISE) {
         slot->order = 0;
-        fine = nothing || read_number(item, &slot->order);
+        fine = nothing || epoch_read_number(item, &slot->order);
     }
     if (!fine)
         walk_fail(

@@ -7,7 +7,7 @@ store sessions heartbeats
 600 ann beats
 1100 ann beats
 1900 ann dies
-4200 bob lets go
+4500 bob lets go
 ---
       0       * ann asks db ttl=3000
       0 ann   idle + start -> acquiring; verdict granted; swap if absent
@@ -28,23 +28,11 @@ store sessions heartbeats
    1900 ann   dies
    2271 bob   waiting + timer -> waiting; read
    2273 bob   waiting + answer ok -> waiting; verdict waiting
-   3102 bob   waiting + timer -> waiting; read
-   3104 bob   waiting + answer ok -> waiting; verdict waiting
-   3114 bob   waiting + timer -> waiting; read
-   3116 bob   waiting + answer ok -> waiting; verdict waiting
-   3130 bob   waiting + timer -> waiting; read
-   3132 bob   waiting + answer ok -> waiting; verdict waiting
-   3162 bob   waiting + timer -> waiting; read
-   3164 bob   waiting + answer ok -> waiting; verdict waiting
-   3226 bob   waiting + timer -> waiting; read
-   3228 bob   waiting + answer ok -> waiting; verdict waiting
-   3354 bob   waiting + timer -> waiting; read
-   3356 bob   waiting + answer ok -> waiting; verdict waiting
-   3610 bob   waiting + timer -> waiting; read
-   3612 bob   waiting + answer ok -> waiting; verdict waiting
-   4122 bob   waiting + timer -> waiting; read
-   4124 bob   waiting + answer ok -> acquiring; verdict granted, expired 1; swap if revision 2
-   4126 bob   acquiring + answer ok -> held; told held, token 3072; deadline 6124, kill 6624
-   4200       * bob lets go
-   4200 bob   held + let go -> releasing; verdict done; delete if revision 3
-   4202 bob   releasing + answer ok -> ended; told ok
+   3295 bob   waiting + timer -> waiting; read
+   3297 bob   waiting + answer ok -> waiting; verdict waiting
+   4351 bob   waiting + timer -> waiting; read
+   4353 bob   waiting + answer ok -> acquiring; verdict granted, expired 1; swap if revision 2
+   4355 bob   acquiring + answer ok -> held; told held, token 3072; deadline 6353, kill 6853
+   4500       * bob lets go
+   4500 bob   held + let go -> releasing; verdict done; delete if revision 3
+   4502 bob   releasing + answer ok -> ended; told ok
