@@ -95,6 +95,13 @@ waits() {
     [[ $(<"$work/later") == "ran $number" ]]
     says 75 'no open issue' claim later -w 1.5s -- true
 }
+goes_on() { # past the deadline of a lease that it has released
+    local first second
+    first=$(issue one on) second=$(issue two on)
+    "$program" --store "${url/stale=20s&heartbeat=2s/stale=3s&heartbeat=1s}" claim --label on \
+        --max 0 -w 5s -c 'echo "ran $LEASEHOLD_ISSUE_NUMBER"' >"$work/on"
+    [[ $(<"$work/on") == "$(printf 'ran %s\n' "$first" "$second")" ]]
+}
 is_interrupted() {
     "$program" --store "$url" claim --label never -- true &
     sleep 0.7
@@ -235,6 +242,7 @@ case_of 'or by the priority of their labels' by_priority
 case_of 'CMD gets the issue, without control characters' environment
 case_of 'pull requests are no issues' pulls_are_skipped
 case_of 'a worker waits for an issue, forever or so long' waits
+case_of 'also after others, for longer than a lease lasts' goes_on
 case_of 'and ends by a signal' is_interrupted
 case_of 'success: the label is replaced, the record says done' success
 case_of 'failure: the label stays, and another worker can claim the issue' failure

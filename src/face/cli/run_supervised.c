@@ -150,6 +150,8 @@ static int supervised_finish(struct run_state *run, const struct run_mode *mode)
 {
     bool stopped = run->lost_running && run->context->settings.on_lost != LOST_WARN;
     int status = run->timed_out ? EXIT_TIMEOUT : child_exit_status(&run->supervisor->child);
+    /* No process is left to kill, however long the store takes. */
+    supervisor_set_deadline(run->supervisor, CHANNEL_NEVER, CHANNEL_NEVER);
     return mode->finish(run, stopped ? EXIT_LOST : status);
 }
 

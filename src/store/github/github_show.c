@@ -44,12 +44,12 @@ struct show_item {
     struct github *github;
     char number[SHOW_DIGITS_MAX + 1];
     struct github_request request;
-    enum show_step step; /* in flight */
-    unsigned tried;      /* bits of steps */
-    bool ended, absent;  /* the grant has ended; the issue does not exist */
-    int64_t comment;     /* its id; 0: none that needs an edit */
-    const char *outcome;
-    json_t *lock; /* {"worker_id": … } */
+    enum show_step step;        /* in flight */
+    unsigned tried;             /* bits of steps */
+    bool ended, absent;         /* the grant has ended; the issue does not exist */
+    int64_t comment;            /* its id; 0: none that needs an edit */
+    const char *outcome, *sent; /* the second one as the comment says it */
+    json_t *lock;               /* {"worker_id": … } */
 };
 
 struct github_show {
@@ -88,7 +88,7 @@ static json_t *show_describe(const struct grant *grant, int64_t since_ms)
                      "task_info", meta);
 }
 
-static void show_describe_end(const struct show_item *item)
+static void show_describe_end(struct show_item *item)
 {
     int64_t now_ms = host_wall_ms(), alive_ms = item->github->worker.alive_ms;
     if (alive_ms > 0)
@@ -96,6 +96,7 @@ static void show_describe_end(const struct show_item *item)
                                   show_time(now_ms - (host_boot_ms() - alive_ms)));
     (void)json_object_set_new(item->lock, "released_at", show_time(now_ms));
     (void)json_object_set_new(item->lock, "outcome", json_string(item->outcome));
+    item->sent = item->outcome;
 }
 
 /* The text before the JSON is constant: a name in it could mention people. */
@@ -157,7 +158,8 @@ static void show_on_reply(void *owner, const struct github_reply *reply)
         item->comment = json_integer_value(json_object_get(reply->json, "id"));
     else if (item->step != LOGIN && item->step <= COMMENT && !good)
         item->absent = reply->status == 404 || reply->status == 410;
-    item->tried |= 1u << item->step;
+    if (item->step != EDIT || item->sent == item->outcome)
+        item->tried |= 1u << item->step;
     item->step = SHOW_IDLE;
     show_advance(item->github);
 }
@@ -224,13 +226,13 @@ static bool show_is_number(const char *key)
     return length > 0 && length <= SHOW_DIGITS_MAX && key[length] == '\0' && key[0] != '0';
 }
 
-/* That of the grant that has not ended; NULL: none is shown. */
+/* That of the last grant; NULL: none is shown. */
 static struct show_item *show_find(const struct github *github, const char *key)
 {
     struct list_node *node = github->show != NULL ? github->show->items.last : NULL;
     for (; node != NULL; node = node->previous) {
         struct show_item *item = LIST_ENTRY(node, struct show_item, node);
-        if (!item->ended && strcmp(item->number, key) == 0)
+        if (strcmp(item->number, key) == 0)
             return item;
     }
     return NULL;
@@ -267,7 +269,13 @@ void github_show_event(void *state, const struct store_event *event)
 {
     static const char *const words[][2] = {
         {"Succeeded", "succeeded"}, {"Failed", "failed"}, {"Lost", "lost"}};
-    struct show_item *item = show_find(state, event->key);
+    struct github *github = state;
+    struct show_item *item = show_find(github, event->key);
+    bool lost = strcmp(event->reason, "Lost") == 0; /* known only after the grant has ended */
+    if (item != NULL && item->ended && !lost)
+        return;
+    if (item != NULL && lost)
+        item->tried &= ~(1u << EDIT);
     for (size_t i = 0; item != NULL && i < sizeof words / sizeof words[0]; i++) {
         if (strcmp(event->reason, words[i][0]) != 0)
             continue;
@@ -277,6 +285,8 @@ void github_show_event(void *state, const struct store_event *event)
                 item->lock, "result",
                 json_stringn(event->more, strnlen(event->more, SHOW_RESULT_MAX)));
     }
+    if (item != NULL && item->ended)
+        show_advance(github);
 }
 
 void github_show_done(struct github *github)
