@@ -267,6 +267,12 @@ enum lh_outcome lh_epoch_read(const char *url, int64_t timeout_ms, struct lh_epo
 enum lh_outcome lh_epoch_raise(const char *url, uint64_t above, int64_t timeout_ms,
                                struct lh_epoch *out, struct lh_report *report);
 
+/* ---- polling ---- */
+
+/* The interval in milliseconds at which waiters and watches poll a store that reports no changes,
+ * as github: does; a hand-off takes up to that long. 0: the store reports them. */
+int64_t lh_poll_ms(const struct lh_client *client);
+
 /* ---- fencing ---- */
 
 /* For the side that is written to: admits a writer unless a higher token was seen. The file at
