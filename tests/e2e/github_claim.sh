@@ -98,8 +98,8 @@ waits() {
 goes_on() { # past the deadline of a lease that it has released
     local first second
     first=$(issue one on) second=$(issue two on)
-    "$program" --store "${url/stale=20s&heartbeat=2s/stale=3s&heartbeat=1s}" claim --label on \
-        --max 0 -w 5s -c 'echo "ran $LEASEHOLD_ISSUE_NUMBER"' >"$work/on"
+    "$program" --store "${url/stale=20s&heartbeat=2s/stale=6s&heartbeat=2s}" claim --label on \
+        --max 0 -w 8s -c 'echo "ran $LEASEHOLD_ISSUE_NUMBER"' >"$work/on"
     [[ $(<"$work/on") == "$(printf 'ran %s\n' "$first" "$second")" ]]
 }
 is_interrupted() {
