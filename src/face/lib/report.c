@@ -168,15 +168,16 @@ static void report_busy(const struct lh_client *client, const char *key,
 
 static void report_cooling(const char *key, struct lh_report *out)
 {
-    char since[DURATION_SHOWN] = "a while", ends[DURATION_SHOWN] = "an unknown time";
+    char since[DURATION_SHOWN] = "a while", ends[DURATION_SHOWN];
+    bool known = out->ends_in_ms >= 0;
     if (out->since_ms >= 0)
         (void)duration_show(out->since_ms, since);
-    if (out->ends_in_ms >= 0)
-        (void)duration_show(out->ends_in_ms, ends);
     (void)snprintf(out->text, sizeof out->text,
-                   "%s: %.*s was done by %.64s %s ago; free in %s, or when it is cleared",
+                   "%s: %.*s was done by %.64s %s ago; free %s%s, or when it is cleared",
                    lh_outcome_name(out->outcome), KEY_SHOWN, key,
-                   out->holder[0] != '\0' ? out->holder : "another process", since, ends);
+                   out->holder[0] != '\0' ? out->holder : "another process", since,
+                   known ? "in " : "after its cooldown",
+                   known ? duration_show(out->ends_in_ms, ends) : "");
 }
 
 static void report_unavailable(const struct lh_client *client, const char *key,
