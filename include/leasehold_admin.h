@@ -43,10 +43,14 @@ struct lh_holder {
     char name[LH_HOLDER_SIZE];
     bool foreign; /* another program's: token and since_ms mean nothing. It cannot be asked to stop;
                      lh_break() at once removes a Lease's holder, and no value in Redis */
+    bool by_heartbeat; /* its process renews all its leases together: this one ends when the process
+                          gives it up, or sends no heartbeat for ttl_ms. renewed_ago_ms is the age
+                          of the grant */
 };
-#define LH_HOLDER_INIT                                                                           \
-    {                                                                                            \
-        sizeof(struct lh_holder), 0, -1, -1, -1, -1, -1, false, false, false, NULL, 0, "", false \
+#define LH_HOLDER_INIT                                                                            \
+    {                                                                                             \
+        sizeof(struct lh_holder), 0, -1, -1, -1, -1, -1, false, false, false, NULL, 0, "", false, \
+            false                                                                                 \
     }
 
 struct lh_waiter {
