@@ -411,6 +411,8 @@ rows_of_redis=$(cat <<'ROWS'
 64 | usage | option "colour" is unknown | name k --store redis://h?colour=red
 64 | usage | option "keey" is unknown; the closest is "key"; | name k --store redis://h?keey=1
 64 | usage | option "colour" is unknown | status k --store redis://h?colour=red
+64 | usage | option "colour" is unknown | status k --store k8s://n?colour=red
+64 | usage | option "colour" is unknown | collect --store k8s://n?colour=red
 69 | unavailable | 127.0.0.1:1: no connection | list --store redis://:secret@127.0.0.1:1
 64  | usage    | is no file that a guard .*give --guard PATH  | check --key k --token 5
 0 | ok | ^current: fence-%, token 5$ | check --key fence-% --token 5 --guard $work/locks.log.guard

@@ -6,17 +6,11 @@
 #include "face/lib/admin_internal.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static enum lh_outcome epoch_refused(const char *url, enum reply_status result, const char *why,
                                      struct lh_report *report)
 {
-    static const char blame[] = "usage: ";
-    bool usage = strncmp(why, blame, sizeof blame - 1) == 0;
-    enum lh_outcome outcome = usage                    ? LH_USAGE
-                              : result == REPLY_DENIED ? LH_DENIED
-                                                       : LH_UNAVAILABLE;
-    return admin_report_url(report, outcome, url, usage ? why + sizeof blame - 1 : why);
+    return admin_report_url(report, result == REPLY_DENIED ? LH_DENIED : LH_UNAVAILABLE, url, why);
 }
 
 /* Asks the driver; the report is set unless it is LH_OK. */

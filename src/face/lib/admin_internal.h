@@ -13,7 +13,7 @@ enum lh_outcome admin_report(struct lh_report *report, enum lh_outcome outcome, 
                              ...) __attribute__((format(printf, 3, 4)));
 /* The outcome for a URL whose scheme has no driver: LH_UNAVAILABLE for a planned one. */
 enum lh_outcome admin_report_scheme(const char *url, struct lh_report *report);
-/* "OUTCOME: URL: why", without the URL's secrets. */
+/* "OUTCOME: URL: why", without the URL's secrets; LH_USAGE if `why` begins with "usage: ". */
 enum lh_outcome admin_report_url(struct lh_report *report, enum lh_outcome outcome, const char *url,
                                  const char *why);
 bool admin_is_key(const char *key);

@@ -40,6 +40,11 @@ enum lh_outcome admin_report_scheme(const char *url, struct lh_report *report)
 enum lh_outcome admin_report_url(struct lh_report *report, enum lh_outcome outcome, const char *url,
                                  const char *why)
 {
+    static const char blame[] = "usage: ";
+    if (strncmp(why, blame, sizeof blame - 1) == 0) { /* as a driver begins, if the URL is wrong */
+        outcome = LH_USAGE;
+        why += sizeof blame - 1;
+    }
     char shown[LH_TEXT_SIZE];
     struct text redacted;
     text_init(&redacted, shown, sizeof shown);

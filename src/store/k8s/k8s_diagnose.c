@@ -286,9 +286,12 @@ void k8s_diagnose(const char *url, const struct diagnosis *diagnosis)
     struct k8s *k8s =
         k8s_admin_open(url, diagnosis_timeout_ms(diagnosis, DIAGNOSE_TIMEOUT_MS), &why);
     if (k8s == NULL) {
+        const char *usage = strstr(message, "usage: "); /* for open(): here it is a finding */
         if (!diagnosis->events_only) /* a client reports it when it opens the store */
             diagnosis_report(diagnosis, FINDING_PROBLEM, "cluster",
-                             "name a kubeconfig with KUBECONFIG, or run in a pod", "%s", message);
+                             usage != NULL ? NULL
+                                           : "name a kubeconfig with KUBECONFIG, or run in a pod",
+                             "%s", usage != NULL ? usage + strlen("usage: ") : message);
         return;
     }
     if (diagnosis->events_only)

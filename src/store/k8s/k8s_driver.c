@@ -68,8 +68,11 @@ static bool k8s_open(void *state, const char *url, const struct store_callbacks 
     k8s->callbacks = *callbacks;
     if (k8s->callbacks.timeout_ms <= 0)
         k8s->callbacks.timeout_ms = TIMEOUT_DEFAULT_MS;
-    if (!k8s_url_parse(url, &k8s->url, why) ||
-        !kube_api_open(&k8s->kube, &k8s->url, k8s->callbacks.timeout_ms, /* warning= */ NULL,
+    text_add(why, "usage: ");
+    if (!k8s_url_parse(url, &k8s->url, why))
+        return false;
+    text_clear(why);
+    if (!kube_api_open(&k8s->kube, &k8s->url, k8s->callbacks.timeout_ms, /* warning= */ NULL,
                        /* user= */ NULL, why))
         return false;
     k8s->magic = K8S_MAGIC;
