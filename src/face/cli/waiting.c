@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 enum { LINE_FIRST_MS = 300, LINE_EVERY_MS = 1000, LOG_FIRST_MS = 1000, LOG_EVERY_MS = 60000 };
-enum { REPLY_MS = 1000 }; /* after this the store is said not to reply */
+enum { REPLY_MS = 1000, SLOW_REPLY_MS = 15000 }; /* after this it is said not to reply */
 /* A name is not shortened below this, as long as something else can give way. */
 enum { KEY_COLUMNS_FULL = 16, KEY_COLUMNS = 12, NAME_COLUMNS = 4, TEXT_SIZE = 1024 };
 
@@ -111,9 +111,15 @@ static void waiting_query(struct waiting *waiting)
         query = (struct query){.waiting = NULL};
 }
 
-static bool query_is_late(void)
+/* A store that is polled is slow: its requests wait for each other. */
+static int64_t waiting_reply_ms(const struct waiting *waiting)
 {
-    return query.began_ms != 0 && waiting_now_ms() - query.began_ms >= REPLY_MS;
+    return lh_poll_ms(waiting->context->client) > REPLY_MS ? SLOW_REPLY_MS : REPLY_MS;
+}
+
+static bool query_is_late(const struct waiting *waiting)
+{
+    return query.began_ms != 0 && waiting_now_ms() - query.began_ms >= waiting_reply_ms(waiting);
 }
 
 /* Switches to the next of several keys. */
@@ -234,7 +240,7 @@ static void waiting_copy(const struct waiting *waiting, int64_t at_ms, struct wa
     (void)snprintf(out->holder, sizeof out->holder, "%s", waiting->view.holder);
     text_clean(out->key, strlen(out->key));
     text_clean(out->holder, strlen(out->holder));
-    out->does_not_reply = waiting->does_not_reply || query_is_late();
+    out->does_not_reply = waiting->does_not_reply || query_is_late(waiting);
     /* Only the key is known, or what is known may be old. */
     if (waiting->received_at_ms == 0 || out->does_not_reply)
         out->view = (struct lh_view)LH_VIEW_INIT;
@@ -299,7 +305,7 @@ static void advance_log(struct waiting *waiting, const char *key)
     (void)snprintf(waiting->key, sizeof waiting->key, "%s", key);
     waiting->received_at_ms = 0;
     waiting->does_not_reply = false;
-    waiting->next_at_ms = waiting_now_ms() + REPLY_MS;
+    waiting->next_at_ms = waiting_now_ms() + waiting_reply_ms(waiting);
     waiting_query(waiting);
 }
 

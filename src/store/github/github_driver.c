@@ -20,8 +20,11 @@ static bool github_open(void *state, const char *url, const struct store_callbac
     github->callbacks = *callbacks;
     if (github->callbacks.timeout_ms <= 0)
         github->callbacks.timeout_ms = TIMEOUT_DEFAULT_MS;
-    if (!github_url_parse(url, github_api_is_loopback(), &github->url, why) ||
-        !github_api_open(&github->api, &github->url, github->callbacks.timeout_ms, why))
+    text_add(why, "usage: ");
+    if (!github_url_parse(url, github_api_is_loopback(), &github->url, why))
+        return false;
+    text_clear(why);
+    if (!github_api_open(&github->api, &github->url, github->callbacks.timeout_ms, why))
         return false;
     github->magic = GITHUB_STORE_MAGIC;
     github->poller = github_api_poller(github->api);
