@@ -5,10 +5,10 @@
 export PREFIX ?= /usr/local
 export DESTDIR ?=
 MAKEFLAGS += --no-print-directory
-.PHONY: help build run test test-full bench proof replay install uninstall deb fmt bare clean
+.PHONY: help build run test test-full bench proof replay github-live install uninstall deb fmt bare clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 build: ## build the program: build/leasehold
 	@scripts/packages.sh build
@@ -38,6 +38,9 @@ proof: ## both, with every round instead of a sample (hours)
 
 replay: ## run one simulated day again: make replay SEED=n [MUTANT=name]
 	@scripts/replay.sh "$(SEED)" "$(MUTANT)"
+
+github-live: build ## try github.com itself: make github-live REPO=owner/name, GITHUB_TOKEN set
+	@REPO="$(REPO)" scripts/github-live.sh build/leasehold
 
 install: build ## install below $DESTDIR$PREFIX (/usr/local)
 	@scripts/install.sh

@@ -43,10 +43,14 @@ struct lh_holder {
     char name[LH_HOLDER_SIZE];
     bool foreign; /* another program's: token and since_ms mean nothing. It cannot be asked to stop;
                      lh_break() at once removes a Lease's holder, and no value in Redis */
+    bool by_heartbeat; /* its process renews all its leases together: this one ends when the process
+                          gives it up, or sends no heartbeat for ttl_ms. renewed_ago_ms is the age
+                          of the grant */
 };
-#define LH_HOLDER_INIT                                                                           \
-    {                                                                                            \
-        sizeof(struct lh_holder), 0, -1, -1, -1, -1, -1, false, false, false, NULL, 0, "", false \
+#define LH_HOLDER_INIT                                                                            \
+    {                                                                                             \
+        sizeof(struct lh_holder), 0, -1, -1, -1, -1, -1, false, false, false, NULL, 0, "", false, \
+            false                                                                                 \
     }
 
 struct lh_waiter {
@@ -266,6 +270,12 @@ enum lh_outcome lh_epoch_read(const char *url, int64_t timeout_ms, struct lh_epo
  * tokens, and are renewed and released by them. LH_USAGE past the highest epoch, 255. */
 enum lh_outcome lh_epoch_raise(const char *url, uint64_t above, int64_t timeout_ms,
                                struct lh_epoch *out, struct lh_report *report);
+
+/* ---- polling ---- */
+
+/* The interval in milliseconds at which waiters and watches poll a store that reports no changes,
+ * as github: does; a hand-off takes up to that long. 0: the store reports them. */
+int64_t lh_poll_ms(const struct lh_client *client);
 
 /* ---- fencing ---- */
 

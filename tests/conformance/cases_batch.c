@@ -171,6 +171,23 @@ static void one_of_two_creations_succeeds(void)
         race(key_number(i), i);
 }
 
+/* A store must not take the second write for a repetition of the first. */
+static void of_two_equal_records_one_is_written(void)
+{
+    const char *key = key_named("k");
+    const struct store_reply *seen = ask(0, swapping(key, if_absent, value_of(key, "first")));
+    for (unsigned i = 0; i < 40; i++) {
+        const struct store_reply *answers[2];
+        requests[0] = swapping(key, if_revision(seen->written.revision), value_of(key, "equal"));
+        for (unsigned client = 0; client < 2; client++)
+            client_send(i + client, &requests[0], 1);
+        for (unsigned client = 0; client < 2; client++)
+            answers[client] = gather(i + client, 1)[0];
+        EXPECT((answers[0]->result == REPLY_OK) != (answers[1]->result == REPLY_OK));
+        seen = answers[answers[0]->result == REPLY_OK ? 0 : 1];
+    }
+}
+
 static void of_two_batches_each_key_goes_to_one(void)
 {
     enum { KEYS = 100 };
@@ -236,6 +253,7 @@ static const struct test_case test_cases[] = {
     {"batch: a large one is answered", a_large_batch_is_answered, 0, false},
     {"batch: a callback may ask again", a_callback_may_ask_again, 0, false},
     {"race: one of two creations succeeds", one_of_two_creations_succeeds, 0, false},
+    {"race: of two equal records one is written", of_two_equal_records_one_is_written, 0, false},
     {"race: of two batches each key goes to one", of_two_batches_each_key_goes_to_one, 0, false},
     {"race: no update is lost", no_update_is_lost, 0, false},
 };

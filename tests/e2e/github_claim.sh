@@ -11,27 +11,13 @@ url=$1
 program=$(realpath "$2")
 # shellcheck source=tests/e2e/kit.sh
 . "$here/kit.sh"
+# shellcheck source=tests/e2e/github_kit.sh
+. "$here/github_kit.sh"
 export HOME=$work LEASEHOLD_HOLDER=w1
 long='github://alice/locks?stale=5m&poll=1s&pace=0&writes=100000&budget=100000'
 
 # ---- the repository, through its API ----
 
-# api METHOD PATH [BODY]: prints the reply.
-api() {
-    python3 - "$@" <<'CALL'
-import os
-import sys
-import urllib.request
-
-method, path, body = sys.argv[1], sys.argv[2], sys.argv[3:]
-base = os.environ["GITHUB_API_URL"] + ("" if path.startswith("/") else "/repos/alice/locks/")
-request = urllib.request.Request(base + path, body[0].encode() if body else None,
-                                 {"Authorization": "Bearer tok_alice"}, method=method)
-print(urllib.request.urlopen(request).read().decode())
-CALL
-}
-# gives EXPRESSION: of the JSON on stdin, as `it`.
-gives() { python3 -c 'import json, sys; it = json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }
 issue() { # issue TITLE LABEL…: its number
     local title=$1 labels
     shift
@@ -47,7 +33,6 @@ comments() { # comments NUMBER EXPRESSION: of each, as `lock`
     api GET "issues/$1/comments" | gives "[($2) for c in it for lock in
         [json.loads(c['body'].split('\`\`\`json')[1].split('\`\`\`')[0])['lock']]]"
 }
-fault() { api POST /_front/fault "$1" >/dev/null; }
 claim() { "$program" --store "$url" claim -n --label "$@"; }
 runs() { claim "$@" -- sh -c 'echo "ran $LEASEHOLD_ISSUE_NUMBER"'; }
 
@@ -230,7 +215,7 @@ refusals() {
     issue limited limited >/dev/null
     fault '{"match":"^GET .*/issues.q?","times":9,"status":403,"headers":{"Retry-After":"90"}}'
     says 69 '^unavailable: .*[0-9]' claim limited --store-timeout 1s -- true
-    api POST /_front/reset '{}' >/dev/null
+    reset
     says 77 '^denied: ' env GITHUB_TOKEN=tok_carol "$program" --store "$url" claim -n \
         --label limited -- true
     says 77 '^denied: ' "$program" claim --repo alice/nowhere --label limited -n -- true

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import socket
 import subprocess
 import tempfile
 import threading
@@ -174,6 +175,23 @@ def refs_race():
     for thread in threads:
         thread.join()
     assert sorted(statuses) == [201] + [422] * 11, statuses
+
+
+@case("refs: of two that move one from the same commit at once, one succeeds")
+def refs_moves():
+    first = commit("first")["sha"]
+    expect(201, new_ref("t/moves", first))
+    bodies = [json.dumps({"sha": commit(word, first)["sha"], "force": False}).encode()
+              for word in ("one", "other")]
+    head = f"PATCH {REPO}git/refs/t/moves HTTP/1.1\r\nHost: front\r\n" \
+        "Authorization: Bearer tok_alice\r\nContent-Length: %d\r\n\r\n"
+    sockets = [socket.create_connection(("127.0.0.1", server.port)) for _ in bodies]
+    for number, body in enumerate(bodies):
+        sockets[number].sendall((head % len(body)).encode())
+    for number, body in enumerate(bodies):
+        sockets[number].sendall(body)
+    replies = sorted(one.recv(4096).split()[1] for one in sockets)
+    assert replies == [b"200", b"422"], replies
 
 
 @case("rights: others' private repositories are 404, writes without rights 403")

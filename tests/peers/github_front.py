@@ -21,7 +21,8 @@ API", "Best practices for using the REST API", "Git references", and reports of 
            Retry-After. GitHub says "content-generating requests"; here every write is one
   refs     a ref below a ref, or above one: 422; a name that git refuses: 422; PATCH and DELETE of
            a missing ref: 422 and not 404; a tree without entries: 422; git/ of a repository without
-           commits: 409
+           commits: 409. Ref writes are done one at a time: of two PATCHes from one head that arrive
+           together the emulator accepts both, since it reads the ref before it awaits the body
   rights   a private repository of others: 404 and not 403; the members of "permissions"; no issue
            is changed in an archived repository or labelled without rights: 403
   pulls    pull requests are issues too: in lists and by number, with the member "pull_request"
@@ -462,7 +463,8 @@ class Front(http.server.BaseHTTPRequestHandler):
             reply = unknown or self.rate_limit()
         else:
             reply = unknown or self.limits()
-        if reply is None and self.command == "POST" and self.path.endswith("/git/refs"):
+        if reply is None and self.command != "GET" and "/git/refs" in self.path and \
+                settings.has("refs"):
             with refs_lock:
                 reply = self.pass_on(body)
         elif reply is None:

@@ -25,7 +25,8 @@ enum { META_NAME_SIZE = 1024 };
 const struct option option_store = {OPTION("store", VALUE_TEXT, store), .value = "URL",
                                     .environment = "LEASEHOLD_STORE",
                                     .help = "URL of the store: file:/path/to.log, memory:, "
-                                            "redis://host, ... (see man leasehold)"};
+                                            "redis://host, k8s://, github://owner/repo, ... "
+                                            "(see man leasehold)"};
 const struct option option_store_timeout = {
     OPTION("store-timeout", VALUE_DURATION, store_timeout_ms),
     .value = "DUR",
@@ -57,8 +58,8 @@ const struct option option_ttl = {OPTION("ttl", VALUE_DURATION, ttl_ms),
                                   .max = DAY,
                                   .environment = "LEASEHOLD_TTL",
                                   .help = "lifetime of the lease unless renewed; from the minimum "
-                                          "of the store (10ms to 1s) to 24h; by default that "
-                                          "of the store, 30s"};
+                                          "of the store (10ms to 10s) to 24h; by default "
+                                          "that of the store, 30s, on GitHub 5m"};
 const struct option option_wait = {OPTION("wait", VALUE_DURATION, wait_ms),
                                    .letter = 'w',
                                    .aliases = "--timeout",

@@ -177,7 +177,7 @@ static int cmd_watch(struct context *context)
     if (lh_watch(context->client, prefix, watch_on_change, &watch, &watcher, &report) != LH_OK)
         return output_report(context, NULL, &report);
     output_detail(context, "%s", report.text);
-    if (strncmp(context->url, "github:", 7) == 0 && !context->settings.quiet)
+    if (lh_poll_ms(context->client) > 0 && !context->settings.quiet)
         output_warning(context, "watch polls this store: changes are printed up to a poll interval "
                                 "late, and only the last one of each key in it");
     if (!watch_ends_list(&watch.ends, context->client, prefix, &report))

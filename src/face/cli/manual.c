@@ -176,10 +176,10 @@ static void put_stores(FILE *out)
          "write Kubernetes Events; collect=30, the number of unused Leases that a process removes "
          "per minute, or off; context=, of the kubeconfig."},
         {"github://OWNER/REPO[?OPTION=VALUE&...]",
-         "Refs of a GitHub repository, with GITHUB_TOKEN or GH_TOKEN, and GITHUB_API_URL for "
-         "GitHub "
-         "Enterprise. Whoever can read the repository can read the records. Options: show=off, to "
-         "show nothing on issues; stale=5m, after which a worker without a heartbeat is dead; "
+         "Refs of a GitHub repository, with the token of GITHUB_TOKEN or GH_TOKEN; GITHUB_API_URL "
+         "is the address of a GitHub Enterprise server, as in https://github.example/api/v3. "
+         "Whoever can read the repository can read the records. Options: show=off, to show "
+         "nothing on issues; stale=5m, after which a worker without a heartbeat is dead; "
          "heartbeat=100s; poll=60s, of waiters; pace=1s, between two writes; writes=400, an hour, "
          "of all workers of the account; budget=, of requests an hour; token-file=PATH; app=ID "
          "and app-key-file=PATH, of a GitHub App."},

@@ -7,6 +7,7 @@
 
 #include "face/cli/metrics_file.h"
 #include "run/child.h"
+#include "wire/duration.h"
 #include "wire/url_redact.h"
 
 #include <errno.h>
@@ -284,6 +285,12 @@ static void context_on_event(void *user, const struct lh_event *event)
         return;
     (void)snprintf(context->awaited_key, sizeof context->awaited_key, "%s", event->key);
     output_detail(context, "waiting for %s", event->key);
+    int64_t poll_ms = context->client != NULL ? lh_poll_ms(context->client) : 0;
+    if (poll_ms > 0) {
+        char shown[DURATION_SHOWN];
+        output_detail(context, "this store reports no changes: a waiter polls every %s",
+                      duration_show(poll_ms, shown));
+    }
 }
 
 static void context_on_finding(void *user, const struct lh_finding *finding)

@@ -123,23 +123,25 @@ static size_t why_add_release(const struct context *context, const struct lh_vie
 static size_t why_add_break(const struct context *context, const struct lh_view *view,
                             const struct why_holder *all, struct why_choice *out)
 {
-    char within[DURATION_SHOWN] = "its lease";
+    char shown[DURATION_SHOWN], within[DURATION_SHOWN + 32] = "when its lease ends";
+    bool known = all->holder.takeover_in_ms >= 0;
     if (all->holder.broken || all->liveness == WHY_GONE) /* nobody is there to be asked */
         return 0;
     (void)add_choice(context, out, "break", "break", view->key, " --reason 'TEXT'");
-    if (all->holder.takeover_in_ms >= 0)
-        (void)duration_show(all->holder.takeover_in_ms, within);
+    if (known)
+        (void)snprintf(within, sizeof within, "in %s",
+                       duration_show(all->holder.takeover_in_ms, shown));
     if (all->liveness == WHY_NO_PROCESS)
         (void)snprintf(out->risk, sizeof out->risk,
-                       "Refuse further renewals: the key is free in %s. The work is not stopped, "
+                       "Refuse further renewals: the key is free %s. The work is not stopped, "
                        "and may still run then.",
                        within);
     else
         (void)snprintf(out->risk, sizeof out->risk,
                        "Ask the holder to stop: it cannot renew any more, and the key is free when "
-                       "it confirms, in %s at the latest. A command of run is stopped before it is "
-                       "finished; other holders must stop by themselves.",
-                       within);
+                       "it confirms, %s%s%s. A command of run is stopped before it is finished; "
+                       "other holders must stop by themselves.",
+                       known ? "" : "or ", within, known ? " at the latest" : "");
     add_all_holders(view, out);
     return 1;
 }

@@ -214,7 +214,7 @@ static void judge_missing(struct why_holder *out, const char *why)
 {
     char ago[DURATION_SHOWN] = "";
     const struct lh_holder *holder = &out->holder;
-    bool known = holder->renewed_ago_ms >= 0 && holder->ttl_ms >= 0;
+    bool known = !holder->by_heartbeat && holder->renewed_ago_ms >= 0 && holder->ttl_ms >= 0;
     bool gone = known && holder->renewed_ago_ms >= holder->ttl_ms / 2;
     if (known)
         (void)duration_show(holder->renewed_ago_ms, ago);
@@ -222,6 +222,11 @@ static void judge_missing(struct why_holder *out, const char *why)
     if (gone)
         (void)snprintf(out->reason, sizeof out->reason,
                        "no: %s, and the lease was not renewed for %s", why, ago);
+    else if (holder->by_heartbeat)
+        (void)snprintf(out->reason, sizeof out->reason,
+                       "unknown: %s, but its last heartbeat still counts; the holder has ended "
+                       "since, unless it runs in a container",
+                       why);
     else
         (void)snprintf(out->reason, sizeof out->reason,
                        "unknown: %s, but the lease was renewed %s%s; the holder has ended since, "
@@ -272,6 +277,10 @@ static void judge_by_name(struct why_holder *out)
     if (named) {
         out->processes[0] = (struct why_process){.pid = pid, .started_ago_ms = -1};
         out->process_count = 1;
+    }
+    if (out->holder.by_heartbeat) {
+        set_liveness(out, WHY_ALIVE, "yes, by its heartbeats");
+        return;
     }
     if (renews)
         (void)duration_show(out->holder.renewed_ago_ms, renewed);

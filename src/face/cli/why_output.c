@@ -115,14 +115,41 @@ static const char *explain_renewal(const struct why_holder *found)
                           : renewals[found->liveness];
 }
 
+static void why_add_asked(const struct lh_view *view, struct text *out)
+{
+    text_add(out, ": an operator asked the holder to stop");
+    if (view->reason != NULL && view->reason[0] != '\0') {
+        text_add(out, ": ");
+        text_add(out, view->reason);
+    }
+}
+
+static void put_heartbeat_end(const struct lh_view *view, const struct lh_holder *holder)
+{
+    char line[WHY_LINE];
+    struct text text;
+    text_init(&text, line, sizeof line);
+    output_add_duration(&text, "when no heartbeat arrives for its stale time (", holder->ttl_ms,
+                        ")");
+    if (holder->broken) {
+        text_add(&text, " at the latest");
+        why_add_asked(view, &text);
+    }
+    put_field("ends", &text);
+}
+
 static void put_end(const struct lh_view *view, const struct why_holder *found)
 {
     const struct lh_holder *holder = &found->holder;
     char line[WHY_LINE];
     struct text text;
     text_init(&text, line, sizeof line);
+    if (holder->by_heartbeat) {
+        put_heartbeat_end(view, holder);
+        return;
+    }
     if (holder->ends_in_ms < 0)
-        text_add(&text, "unknown: the store has no clock");
+        text_add(&text, "not known from here");
     else if (holder->ends_in_ms == 0)
         text_add(&text, "the lease has ended");
     else
@@ -130,11 +157,8 @@ static void put_end(const struct lh_view *view, const struct why_holder *found)
     if (holder->takeover_in_ms > holder->ends_in_ms)
         output_add_duration(&text, "; free for others in ", holder->takeover_in_ms, "");
     if (holder->broken) {
-        text_add(&text, " at the latest: an operator asked the holder to stop");
-        if (view->reason != NULL && view->reason[0] != '\0') {
-            text_add(&text, ": ");
-            text_add(&text, view->reason);
-        }
+        text_add(&text, " at the latest");
+        why_add_asked(view, &text);
     } else if (holder->ends_in_ms > 0) {
         text_add(&text, explain_renewal(found));
     }

@@ -29,10 +29,10 @@ static enum lh_outcome epoch_ask(const char *url, const struct epoch_options *op
     if (driver == NULL)
         return admin_report_scheme(url, report);
     if (driver->epoch == NULL)
-        return admin_report(report, LH_USAGE,
-                            "%s: has no epoch: its tokens end with the process; name a store that "
-                            "outlives it",
-                            driver->scheme);
+        return admin_report(report, LH_USAGE, "%s: has no epoch: %s", driver->scheme,
+                            (driver->capabilities & STORE_DURABLE) != 0
+                                ? "its page describes what to do after a restored backup"
+                                : "its tokens end with the process; name a store that outlives it");
     text_init(&why, message, sizeof message);
     enum reply_status result = driver->epoch(url, options, out, &why);
     return result == REPLY_OK ? LH_OK : epoch_refused(url, result, message, report);

@@ -531,6 +531,12 @@ void lh_close(struct lh_client **client_pointer)
     *client_pointer = NULL;
 }
 
+int64_t lh_poll_ms(const struct lh_client *client)
+{
+    bool polls = client != NULL && (client->driver->capabilities & STORE_WATCHES) == 0;
+    return polls ? client->facts.poll_ms : 0;
+}
+
 int lh_fd(struct lh_client *client)
 {
     bool usable = client != NULL && !client_is_forked(client) && client->own_loop;

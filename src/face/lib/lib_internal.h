@@ -310,7 +310,7 @@ bool query_start_watch(struct lh_client *client);
 struct lh_view_source {
     const struct record *record;
     struct view view;
-    bool detects_processes;                     /* STORE_SESSIONS */
+    bool detects_processes;                     /* by locks of the kernel, on this host */
     struct lh_meta meta[META_PAIRS_MAX];        /* of the first holder */
     struct lh_meta holder_meta[META_PAIRS_MAX]; /* of the last one that lh_view_holder() showed */
 };

@@ -108,20 +108,51 @@ int64_t age_of(int64_t since_ms, int64_t now_ms)
     return now_ms > since_ms ? now_ms - since_ms : 0;
 }
 
-static void report_busy(const char *key, const struct task_news *news, struct lh_report *out)
+/* The grant that the report names, if heartbeats keep it alive; otherwise NULL. */
+static const struct grant *report_beating(const struct lh_client *client,
+                                          const struct task_news *news)
+{
+    for (size_t i = 0; client->facts.renews_by_session && i < news->record->grant_count; i++) {
+        const struct grant *grant = &news->record->grants[i];
+        if (grant->bound && grant_token(grant) == news->key_info.token)
+            return grant;
+    }
+    return NULL;
+}
+
+/* " (lease ends in 18s; free 3s later)" */
+static void report_add_end(const struct lh_client *client, const struct task_news *news,
+                           const struct lh_report *report, struct text *out)
+{
+    char shown[DURATION_SHOWN];
+    const struct grant *beating = report_beating(client, news);
+    if (beating != NULL) {
+        TEXT_JOIN(out, ", until its worker ends or sends no heartbeat for ",
+                  duration_show(beating->ttl_ms, shown));
+        return;
+    }
+    if (report->ends_in_ms < 0) {
+        text_add(out, "; its end is not known");
+        return;
+    }
+    TEXT_JOIN(out, " (lease ends in ", duration_show(report->ends_in_ms, shown));
+    if (report->takeover_in_ms > report->ends_in_ms)
+        TEXT_JOIN(out, "; free ", duration_show(report->takeover_in_ms - report->ends_in_ms, shown),
+                  " later");
+    text_add(out, ")");
+}
+
+static void report_busy(const struct lh_client *client, const char *key,
+                        const struct task_news *news, struct lh_report *out)
 {
     const char *why = news->why;
-    char since[DURATION_SHOWN] = "a while", ends[DURATION_SHOWN] = "unknown";
-    char later[DURATION_SHOWN + 16] = "";
+    char since[DURATION_SHOWN] = "a while", ends[72] = "";
+    struct text end;
+    text_init(&end, ends, sizeof ends);
     if (out->since_ms >= 0)
         (void)duration_show(out->since_ms, since);
-    if (out->ends_in_ms >= 0)
-        (void)duration_show(out->ends_in_ms, ends);
-    if (out->ends_in_ms >= 0 && out->takeover_in_ms > out->ends_in_ms) {
-        char more[DURATION_SHOWN];
-        (void)snprintf(later, sizeof later, "; free %s later",
-                       duration_show(out->takeover_in_ms - out->ends_in_ms, more));
-    }
+    if (news->record != NULL)
+        report_add_end(client, news, out, &end);
     if (out->holder[0] == '\0')
         (void)snprintf(out->text, sizeof out->text, "busy: %.*s: %s; wait, or try again", KEY_SHOWN,
                        key, why != NULL ? why : "it was not granted within the wait");
@@ -130,23 +161,23 @@ static void report_busy(const char *key, const struct task_news *news, struct lh
                        "busy: %.*s is held by %.64s, in this process; wait, or try again",
                        KEY_SHOWN, key, out->holder);
     else
-        (void)snprintf(out->text, sizeof out->text,
-                       "busy: %.*s is held by %.64s for %s (lease ends in %s%.40s)%s%s", KEY_SHOWN,
-                       key, out->holder, since, ends, later, why != NULL ? "; " : "",
+        (void)snprintf(out->text, sizeof out->text, "busy: %.*s is held by %.64s for %s%s%s%s",
+                       KEY_SHOWN, key, out->holder, since, ends, why != NULL ? "; " : "",
                        why != NULL ? why : "");
 }
 
 static void report_cooling(const char *key, struct lh_report *out)
 {
-    char since[DURATION_SHOWN] = "a while", ends[DURATION_SHOWN] = "an unknown time";
+    char since[DURATION_SHOWN] = "a while", ends[DURATION_SHOWN];
+    bool known = out->ends_in_ms >= 0;
     if (out->since_ms >= 0)
         (void)duration_show(out->since_ms, since);
-    if (out->ends_in_ms >= 0)
-        (void)duration_show(out->ends_in_ms, ends);
     (void)snprintf(out->text, sizeof out->text,
-                   "%s: %.*s was done by %.64s %s ago; free in %s, or when it is cleared",
+                   "%s: %.*s was done by %.64s %s ago; free %s%s, or when it is cleared",
                    lh_outcome_name(out->outcome), KEY_SHOWN, key,
-                   out->holder[0] != '\0' ? out->holder : "another process", since, ends);
+                   out->holder[0] != '\0' ? out->holder : "another process", since,
+                   known ? "in " : "after its cooldown",
+                   known ? duration_show(out->ends_in_ms, ends) : "");
 }
 
 static void report_unavailable(const struct lh_client *client, const char *key,
@@ -202,7 +233,7 @@ static void report_describe(const struct lh_client *client, const char *key,
                        news->why != NULL ? ": " : "", news->why != NULL ? news->why : "");
         return;
     case LH_BUSY:
-        report_busy(key, news, out);
+        report_busy(client, key, news, out);
         return;
     case LH_COOLING:
     case LH_DONE:

@@ -121,7 +121,8 @@ void status_fill(const struct lh_client *client, const struct record *record,
     if (source != NULL) {
         source->record = record;
         source->view = view;
-        source->detects_processes = (client->driver->capabilities & STORE_SESSIONS) != 0;
+        source->detects_processes = (client->driver->capabilities & STORE_SESSIONS) != 0 &&
+                                    !client->facts.renews_by_session;
     }
     out->position = queue_position(record, client->session);
     out->reason = source != NULL ? record->reason : NULL;
@@ -184,6 +185,7 @@ bool lh_view_holder(const struct lh_view *view, size_t index, struct lh_holder *
     holder.bound = grant->bound;
     holder.broken = grant->broken;
     holder.foreign = is_foreign_grant(grant);
+    holder.by_heartbeat = grant->bound && source->view.facts->renews_by_session;
     holder.meta = source->holder_meta;
     holder.meta_count = list_meta(&grant->meta, source->holder_meta);
     (void)snprintf(holder.name, sizeof holder.name, "%s", grant->holder);
