@@ -83,8 +83,8 @@ waits() {
 goes_on() { # past the deadline of a lease that it has released
     local first second
     first=$(issue one on) second=$(issue two on)
-    "$program" --store "${url/stale=20s&heartbeat=2s/stale=6s&heartbeat=2s}" claim --label on \
-        --max 0 -w 8s -c 'echo "ran $LEASEHOLD_ISSUE_NUMBER"' >"$work/on"
+    "$program" --store "${long/5m/6s}" claim --label on --max 0 -w 8s \
+        -c 'echo "ran $LEASEHOLD_ISSUE_NUMBER"' >"$work/on"
     [[ $(<"$work/on") == "$(printf 'ran %s\n' "$first" "$second")" ]]
 }
 is_interrupted() {
@@ -140,6 +140,7 @@ killed_between() {
     # shellcheck disable=SC2046 # pids
     kill -KILL "$pid" $(pgrep -P "$pid")
     wait "$pid" || true
+    api POST /_front/reset '{}' >/dev/null
     [[ $(<"$work/mid") == ran && $(labels "$number") == *mid* ]]
     says 75 'no open issue' runs mid --done-label 'is done' # and this one completes it
     [[ $(labels "$number") == 'is done' ]]

@@ -151,10 +151,10 @@ static enum lh_outcome claim_try(struct lh_claims *claims, const struct lh_acqui
                                  struct lh_report *report)
 {
     char message[LH_TEXT_SIZE];
+    enum lh_outcome outcome = claim_read_issues(claims, report);
     struct candidate *candidates = calloc(CLAIM_ITEMS, sizeof *candidates);
-    enum lh_outcome outcome = candidates != NULL
-                                  ? claim_read_issues(claims, report)
-                                  : report_set(report, LH_FAILED, "failed: out of memory");
+    if (candidates == NULL)
+        return report_set(report, LH_FAILED, "failed: out of memory");
     size_t count = outcome == LH_OK ? claim_candidates(claims, candidates) : 0;
     (void)snprintf(message, sizeof message, "busy: no open issue of %s/%.60s with label %s is free",
                    claims->url.owner, claims->url.repo, claims->label);

@@ -135,11 +135,9 @@ static enum show_step show_next_step(const struct show_item *item)
     return step == SHOW_STEPS && !ended ? SHOW_IDLE : step;
 }
 
-static void show_free(struct github_show *show, struct show_item *item)
+static void show_free(struct show_item *item)
 {
     github_request_cancel(&item->request);
-    list_remove(&show->items, &item->node);
-    show->count--;
     json_decref(item->lock);
     free(item);
 }
@@ -205,17 +203,23 @@ static struct show_item *show_first(const struct github_show *show, const char *
 static void show_advance(struct github *github)
 {
     struct github_show *show = github->show;
+    struct list over = {0};
     for (struct list_node *node = show->items.first, *next; node != NULL; node = next) {
         struct show_item *item = LIST_ENTRY(node, struct show_item, node);
         next = node->next;
         if (item->step != SHOW_IDLE || show_first(show, item->number) != item)
             continue;
         enum show_step step = show_next_step(item);
-        if (step == SHOW_STEPS)
-            show_free(show, item);
-        else if (step != SHOW_IDLE)
+        if (step < SHOW_STEPS)
             show_send(item, step);
+        if (step != SHOW_STEPS)
+            continue;
+        list_remove(&show->items, node);
+        list_append(&over, node);
+        show->count--;
     }
+    while (over.first != NULL)
+        show_free(LIST_ENTRY(list_pop(&over), struct show_item, node));
 }
 
 /* ---- grants ---- */
@@ -304,7 +308,7 @@ void github_show_done(struct github *github)
         poller_step(github->poller);
     }
     while (show != NULL && show->items.first != NULL)
-        show_free(show, LIST_ENTRY(show->items.first, struct show_item, node));
+        show_free(LIST_ENTRY(list_pop(&show->items), struct show_item, node));
     free(show);
     github->show = NULL;
 }
