@@ -67,6 +67,8 @@ struct lh_claim {
         sizeof(struct lh_claim), 0, -1, -1, "", "" \
     }
 
+/* ---- claims ---- */
+
 /* Opens no further store. Close it before the client. */
 enum lh_outcome lh_claims_open(struct lh_client *client, const struct lh_claims_options *options,
                                struct lh_claims **out, struct lh_report *report);

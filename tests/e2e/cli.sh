@@ -23,7 +23,7 @@ expect() {
 }
 
 help=$("$program" help)
-version=$'leasehold 0.2.0\nstores: file k8s memory redis rediss'
+version=$'leasehold 0.2.0\nstores: file github k8s memory redis rediss'
 
 expect 'version says what is built in' 0 "$version" '' version
 expect '--version is understood' 0 "$version" '' --version

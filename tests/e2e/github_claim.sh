@@ -222,6 +222,20 @@ refusals() {
     says 64 'different repositories' "$program" --store "$url" claim --repo a/b --label l -- true
 }
 
+# A lock that heartbeats keep has no end that could be stated.
+explained() {
+    "$program" --store "$long" run explained --holder ann -- sleep 60 &
+    local run=$!
+    until "$program" --store "$long" status explained | grep -q '^held'; do sleep 0.1; done
+    says 75 'by ann for .*, until its worker ends or sends no heartbeat for 5m0s$' \
+        "$program" --store "$long" acquire explained -n
+    says 0 '^alive     yes, by its heartbeats$' "$program" --store "$long" why explained
+    says 0 '^ends      when no heartbeat arrives for its stale time \(5m0s\)$' \
+        "$program" --store "$long" why explained
+    kill "$run"
+    says 143 '' wait "$run"
+}
+
 exec 3>&1
 case_of 'issues are claimed by number' in_order
 case_of 'or by the priority of their labels' by_priority
@@ -241,4 +255,5 @@ case_of 'at most 12 writes for a claim' writes 12 ''
 case_of 'at most 6 with show=off' writes 6 '&show=off'
 case_of 'JSON for machines' json
 case_of 'limits, missing rights, no repository, wrong calls' refusals
+case_of 'a refusal and why name the heartbeats of the holder' explained
 finish

@@ -123,14 +123,16 @@ static size_t why_add_release(const struct context *context, const struct lh_vie
 static size_t why_add_break(const struct context *context, const struct lh_view *view,
                             const struct why_holder *all, struct why_choice *out)
 {
-    char shown[DURATION_SHOWN], within[DURATION_SHOWN + 32] = "when its lease ends";
+    char within[DURATION_SHOWN + 32] = "when its lease ends";
     bool known = all->holder.takeover_in_ms >= 0;
     if (all->holder.broken || all->liveness == WHY_GONE) /* nobody is there to be asked */
         return 0;
     (void)add_choice(context, out, "break", "break", view->key, " --reason 'TEXT'");
-    if (known)
+    if (known) {
+        char shown[DURATION_SHOWN];
         (void)snprintf(within, sizeof within, "in %s",
                        duration_show(all->holder.takeover_in_ms, shown));
+    }
     if (all->liveness == WHY_NO_PROCESS)
         (void)snprintf(out->risk, sizeof out->risk,
                        "Refuse further renewals: the key is free %s. The work is not stopped, "
