@@ -222,11 +222,11 @@ static void worker_admit(struct github *github, size_t others)
     json_decref(github->worker.refs);
     github->worker.refs = NULL;
     if (worker_writes(github, others + 1) > writes) {
-        (void)snprintf(github->why, sizeof github->why,
-                       "the heartbeats of %zu workers do not fit into %llu writes an hour; use a "
-                       "longer ?stale= with all of them (5m: 5 workers, 10m: 11, 15m: 16), fewer "
-                       "workers, or raise ?writes= if the account is allowed more",
-                       others + 1, (unsigned long long)writes);
+        (void)snprintf(
+            github->why, sizeof github->why,
+            "%zu workers exceed %llu writes an hour; use a longer ?stale=, fewer workers "
+            "or more ?writes=",
+            others + 1, (unsigned long long)writes);
         worker_fail(github, WORKER_NONE, github->why);
         return;
     }
