@@ -159,8 +159,11 @@ ref_deleted() {
     ends deleted 76 '^lost: deleted: '
 }
 worker_deleted() {
+    local ref
     hold worker 60
-    api DELETE "git/$(api GET git/matching-refs/leasehold/w/ | gives 'it[-1]["ref"]')"
+    for ref in $(api GET git/matching-refs/leasehold/w/ | gives '" ".join(r["ref"] for r in it)'); do
+        api DELETE "git/$ref" # of a worker that was lost before, too
+    done
     ends worker 76 '^lost: worker: '
 }
 moved_back() {
