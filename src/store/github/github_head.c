@@ -104,8 +104,8 @@ const char *github_head_set(struct github *github, struct github_head *head, con
 {
     char *bytes = NULL;
     if (head->known && commit->revision < head->revision)
-        return "somebody moved the ref back to an older commit, so tokens could repeat; "
-               "delete the ref, or point it to its newest commit";
+        return "the ref was moved back, so tokens could repeat; move it to its newest commit "
+               "or delete it";
     if (commit->bytes != NULL && (bytes = malloc(commit->length + 1)) == NULL)
         return "out of memory";
     if (bytes != NULL) {

@@ -219,6 +219,7 @@ void github_operation_read_commit(struct github_operation *operation, const char
 void github_operation_finish(struct github_operation *operation, const struct store_reply *reply);
 void github_operation_fail(struct github_operation *operation, enum reply_status result,
                            const char *why);
+void github_operation_fail_by(struct github_operation *operation, const struct github_reply *reply);
 
 /* github_judge.c: which holders of a record are dead, and what else has ended */
 /* Fills in the reply's observations and returns true; or reads the heartbeat of a worker first, and

@@ -35,9 +35,12 @@ void github_list_begin(struct github_operation *operation)
 
 void github_list_on_refs(struct github_operation *operation, const struct github_reply *reply)
 {
-    if (reply->status != 200 || !json_is_array(reply->json)) {
-        github_operation_fail(operation, reply->status == 403 ? REPLY_DENIED : REPLY_TROUBLE,
-                              reply->status == 200 ? "the reply is not a list" : reply->why);
+    if (reply->status != 200) {
+        github_operation_fail_by(operation, reply);
+        return;
+    }
+    if (!json_is_array(reply->json)) {
+        github_operation_fail(operation, REPLY_TROUBLE, "the reply is not a list");
         return;
     }
     json_decref(operation->refs);

@@ -98,14 +98,18 @@ void github_operation_fail(struct github_operation *operation, enum reply_status
         operation, &(struct store_reply){.result = result, .now_ms = TIME_UNKNOWN, .why = why});
 }
 
-static void operation_fail_by(struct github_operation *operation, const struct github_reply *reply)
+/* GitHub answers 409 to everything below git/ if the repository has no commit. */
+void github_operation_fail_by(struct github_operation *operation, const struct github_reply *reply)
 {
-    bool denied = reply->status == 401 || reply->status == 403;
-    github_operation_finish(operation,
-                            &(struct store_reply){.result = denied ? REPLY_DENIED : REPLY_TROUBLE,
-                                                  .now_ms = TIME_UNKNOWN,
-                                                  .refused = reply->refused,
-                                                  .why = reply->why});
+    bool empty = reply->status == 409;
+    bool denied = empty || reply->status == 401 || reply->status == 403;
+    github_operation_finish(
+        operation,
+        &(struct store_reply){.result = denied ? REPLY_DENIED : REPLY_TROUBLE,
+                              .now_ms = TIME_UNKNOWN,
+                              .refused = reply->refused,
+                              .why = empty ? "the repository is empty; push a first commit to it"
+                                           : reply->why});
 }
 
 static bool operation_holds(const struct github_operation *operation)
@@ -276,7 +280,7 @@ static void operation_on_tree(struct github_operation *operation, const struct g
 {
     const char *sha = github_string(reply->json, "sha");
     if (reply->status != 201 || strlen(sha) != GITHUB_SHA) {
-        operation_fail_by(operation, reply);
+        github_operation_fail_by(operation, reply);
         return;
     }
     text_copy(operation->github->tree, sizeof operation->github->tree, sha);
@@ -297,7 +301,7 @@ static void operation_on_commit_written(struct github_operation *operation,
         operation->github->tree[0] = '\0'; /* that of another repository, or it was removed */
         operation_make_tree(operation);
     } else {
-        operation_fail_by(operation, reply);
+        github_operation_fail_by(operation, reply);
     }
 }
 
@@ -328,7 +332,7 @@ static void operation_on_ref_written(struct github_operation *operation,
         operation_read_ref(operation);
     } else {
         operation->head->known = false; /* it may have moved */
-        operation_fail_by(operation, reply);
+        github_operation_fail_by(operation, reply);
     }
 }
 
@@ -364,7 +368,7 @@ static void operation_on_ref(struct github_operation *operation, const struct gi
     } else if (reply->status == 304 && !head->known) {
         github_operation_fail(operation, REPLY_TROUBLE, "GitHub answered 304 to a first request");
     } else if (reply->status != 304 && (reply->status != 200 || strlen(sha) != GITHUB_SHA)) {
-        operation_fail_by(operation, reply);
+        github_operation_fail_by(operation, reply);
     } else if (current) {
         (void)snprintf(head->etag, sizeof head->etag, "%s", reply->etag != NULL ? reply->etag : "");
         operation_on_head(operation);
@@ -382,19 +386,20 @@ static void operation_on_commit(struct github_operation *operation,
     struct github_commit commit;
     const char *tree = github_string(json_object_get(reply->json, "tree"), "sha");
     if (reply->status != 200) {
-        operation_fail_by(operation, reply);
+        github_operation_fail_by(operation, reply);
         return;
     }
     const char *wrong = github_commit_parse(reply->json, &commit);
     if (wrong == NULL)
         wrong = github_head_set(github, operation->head, operation->read_sha, &commit);
-    if (wrong != NULL) {
+    if (wrong != NULL && operation->base.request.verb == VERB_STORE_LIST) {
         (void)snprintf(github->why, sizeof github->why, "refs/" GITHUB_KEY_REFS "%s: %s",
                        operation->head->name, wrong);
-        if (operation->base.request.verb == VERB_STORE_LIST)
-            github_list_on_unreadable(operation, github->why);
-        else
-            github_operation_fail(operation, REPLY_TROUBLE, github->why);
+        github_list_on_unreadable(operation, github->why);
+        return;
+    }
+    if (wrong != NULL) {
+        github_operation_fail(operation, REPLY_TROUBLE, wrong);
         return;
     }
     text_copy(operation->head->etag, sizeof operation->head->etag, operation->etag);
@@ -425,7 +430,7 @@ static void operation_on_repository(struct github_operation *operation,
     if (refusal != NULL) {
         github_operation_fail(operation, REPLY_DENIED, refusal);
     } else if (reply->status != 200) {
-        operation_fail_by(operation, reply);
+        github_operation_fail_by(operation, reply);
     } else {
         operation->github->checked = true;
         operation_start(operation);

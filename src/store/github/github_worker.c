@@ -222,10 +222,11 @@ static void worker_admit(struct github *github, size_t others)
     json_decref(github->worker.refs);
     github->worker.refs = NULL;
     if (worker_writes(github, others + 1) > writes) {
-        (void)snprintf(github->why, sizeof github->why,
-                       "heartbeats of %zu worker%s exceed %llu writes an hour; use a longer "
-                       "?stale= for all, or fewer",
-                       others + 1, others > 0 ? "s" : "", (unsigned long long)writes);
+        (void)snprintf(
+            github->why, sizeof github->why,
+            "%zu workers exceed %llu writes an hour; use a longer ?stale=, fewer workers "
+            "or more ?writes=",
+            others + 1, (unsigned long long)writes);
         worker_fail(github, WORKER_NONE, github->why);
         return;
     }
