@@ -119,17 +119,20 @@ static void worker_on_beat_trouble(struct github *github, const struct github_re
 {
     struct github_worker *worker = &github->worker;
     bool gone = of_ref && (reply->status == 404 || reply->status == 422);
+    if (github_worker_has_ended(github))
+        return;
     if (worker->state != WORKER_ALIVE && gone && !worker->exists) {
         worker->exists = true; /* an earlier request that had no reply has created it */
         worker_beat(github);
-    } else if (worker->state != WORKER_ALIVE)
+    } else if (worker->state != WORKER_ALIVE) {
         worker_fail(github, WORKER_NONE, reply->why);
-    else if (gone)
+    } else if (gone) {
         worker_fail(github, WORKER_ENDED,
                     "somebody deleted the ref of this worker, so others may hold its locks; "
                     "start it again");
-    else if (!github_worker_has_ended(github))
+    } else {
         worker_schedule(github, /* failed= */ true);
+    }
 }
 
 static void worker_on_commit(void *owner, const struct github_reply *reply)
@@ -142,6 +145,8 @@ static void worker_on_commit(void *owner, const struct github_reply *reply)
         worker_on_beat_trouble(github, reply, /* of_ref= */ false);
         return;
     }
+    if (github_worker_has_ended(github))
+        return; /* the commit is recent: its ref would revive the session */
     if (reply->sent_ms > 0)
         worker->sent_ms = reply->sent_ms;
     text_copy(worker->sha, sizeof worker->sha, sha);
