@@ -17,9 +17,15 @@ static void worker_on_commit(void *owner, const struct github_reply *reply);
 static void worker_on_ref(void *owner, const struct github_reply *reply);
 static void worker_on_examined(void *owner, const struct github_reply *reply);
 
+/* From before a heartbeat is sent to the deadline of the worker. */
+static int64_t worker_lease_ms(const struct github *github)
+{
+    return github->url.stale_ms * 2 / 3;
+}
+
 static int64_t worker_deadline_ms(const struct github *github)
 {
-    return github->worker.alive_ms + github->url.stale_ms * 2 / 3;
+    return github->worker.alive_ms + worker_lease_ms(github);
 }
 
 static void worker_send(struct github *github, const char *method, const char *path, json_t *body,
@@ -125,6 +131,7 @@ static void worker_on_beat_trouble(struct github *github, const struct github_re
         worker->exists = true; /* an earlier request that had no reply has created it */
         worker_beat(github);
     } else if (worker->state != WORKER_ALIVE) {
+        worker->exists = worker->exists && !gone; /* the next start creates it */
         worker_fail(github, WORKER_NONE, reply->why);
     } else if (gone) {
         worker_fail(github, WORKER_ENDED,
@@ -171,8 +178,12 @@ static void worker_on_ref(void *owner, const struct github_reply *reply)
     }
     if (github_worker_has_ended(github))
         return; /* it arrived after the deadline of the one before */
-    worker->state = WORKER_ALIVE;
     worker->exists = true;
+    if (host_boot_ms() >= worker->sent_ms + worker_lease_ms(github)) {
+        worker_fail(github, WORKER_NONE, "GitHub replied too late to a heartbeat; try again");
+        return;
+    }
+    worker->state = WORKER_ALIVE;
     worker->alive_ms = worker->sent_ms;
     worker_schedule(github, /* failed= */ false);
     worker_resume(github, /* why= */ NULL);
