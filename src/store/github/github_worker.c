@@ -192,6 +192,11 @@ static void worker_on_ref(void *owner, const struct github_reply *reply)
 static void worker_on_deleted(void *owner, const struct github_reply *reply)
 {
     struct github *github = owner;
+    if (reply->refused) { /* it was not sent, because of a limit perhaps */
+        worker_schedule(github, /* failed= */ true);
+        worker_resume(github, reply->why);
+        return;
+    }
     if (reply->status == 0 || reply->status >= 500) { /* it may be deleted later, when it is new */
         worker_fail(github, WORKER_ENDED,
                     "GitHub did not reply when this worker gave up its ref; start it again");
@@ -215,10 +220,11 @@ static void worker_retire(struct github *github)
 static void worker_on_timer(void *owner)
 {
     struct github *github = owner;
-    if (github->worker.state != WORKER_ALIVE || github_worker_has_ended(github) ||
-        github->worker.request.api != NULL)
+    struct github_worker *worker = &github->worker;
+    bool alive = worker->state == WORKER_ALIVE, retires = worker->state == WORKER_RETIRING;
+    if (!(alive || retires) || github_worker_has_ended(github) || worker->request.api != NULL)
         return;
-    if (github->worker.held == 0 && github->worker.pending == 0)
+    if (retires || (worker->held == 0 && worker->pending == 0))
         worker_retire(github);
     else
         worker_beat(github);
