@@ -285,16 +285,18 @@ static void worker_on_examined(void *owner, const struct github_reply *reply)
 {
     struct github *github = owner;
     struct github_worker *worker = &github->worker;
-    const json_t *ref = json_array_get(worker->refs, worker->index++);
+    static const char before[] = "refs/" GITHUB_WORKER_REFS;
+    const char *name = github_string(json_array_get(worker->refs, worker->index++), "ref");
     int64_t beat_ms = 0, stale_ms = 0;
     char path[GITHUB_PATH];
+    bool ours = strncmp(name, before, sizeof before - 1) == 0 && strlen(name) < GITHUB_NAME_MAX;
     bool known = reply->status == 200 && reply->now_ms != TIME_UNKNOWN &&
                  github_beat_parse(reply->json, &beat_ms, &stale_ms) == NULL;
     int64_t dead_ms = reply->now_ms - beat_ms - stale_ms - GITHUB_MARGIN_MS;
     if (!known || dead_ms < 0)
         worker->live++;
-    if (known && dead_ms > HOUR_S * 1000) {
-        (void)snprintf(path, sizeof path, "git/%s", github_string(ref, "ref"));
+    if (ours && known && dead_ms > HOUR_S * 1000) {
+        (void)snprintf(path, sizeof path, "git/%s", name);
         worker_send(github, "DELETE", path, /* body= */ NULL, worker_on_removed);
     } else {
         worker_examine_next(github);
