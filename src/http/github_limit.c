@@ -237,7 +237,8 @@ static void github_limit_learn(struct github_limit *limit, const struct json_rep
     int64_t most = github_header_number(reply, "x-ratelimit-limit");
     int64_t interval_s = github_header_number(reply, "x-poll-interval");
     if (interval_s >= 0)
-        limit->poll_interval_ms = interval_s * 1000;
+        limit->poll_interval_ms =
+            interval_s < PAUSE_MAX_MS / 1000 ? interval_s * 1000 : PAUSE_MAX_MS;
     if (most < 0 || (part != NULL && strcmp(part, "core") != 0))
         return;
     limit->most = most;
