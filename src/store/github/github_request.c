@@ -205,14 +205,17 @@ void github_operation_read_commit(struct github_operation *operation, const char
 
 /* ---- writes ---- */
 
-/* A new chain begins above every number that an earlier one of the same name can have reached. */
+/* A new chain begins above every number that an earlier one of the same name can have reached; 0:
+ * the server's date, by which that is known, is missing or wrong. */
 static uint64_t operation_revision(const struct github_operation *operation)
 {
     const struct github_head *head = operation->head;
     uint64_t next = head->revision + 1;
     int64_t second = operation->now_ms / 1000 - FIRST_SECOND;
-    if (head->sha[0] != '\0' || operation->now_ms == TIME_UNKNOWN || second < 1)
+    if (head->sha[0] != '\0')
         return next;
+    if (second < 1)
+        return 0;
     uint64_t first = (uint64_t)second << WRITES_A_SECOND_BITS;
     return first > next ? first : next;
 }
@@ -235,6 +238,11 @@ static void operation_write_commit(struct github_operation *operation)
         return;
     }
     operation->commit.revision = operation_revision(operation);
+    if (operation->commit.revision == 0) {
+        github_operation_fail(operation, REPLY_TROUBLE,
+                              "GitHub's reply has no valid date, so tokens could repeat");
+        return;
+    }
     github_commit_unique(github, unique);
     text_init(&text, github->message, sizeof github->message);
     github_commit_message(&operation->base.request, operation->commit.revision, unique, &text);
