@@ -193,7 +193,8 @@ struct github_operation {
     bool tree_made;       /* by this operation */
     /* Of the ref, until its commit is read. */
     char read_sha[GITHUB_SHA + 1], etag[GITHUB_ETAG_MAX + 1];
-    uint64_t session; /* of the holder that is examined */
+    uint64_t read_revision; /* of the head when that commit was requested */
+    uint64_t session;       /* of the holder that is examined */
     /* Of a write: the commit that the ref is to point to. */
     char sha[GITHUB_SHA + 1];
     struct github_commit commit;

@@ -199,6 +199,7 @@ void github_operation_read_commit(struct github_operation *operation, const char
 {
     char path[GITHUB_PATH];
     text_copy(operation->read_sha, sizeof operation->read_sha, sha);
+    operation->read_revision = operation->head->revision;
     (void)snprintf(path, sizeof path, "git/commits/%s", sha);
     github_operation_send(operation, PHASE_COMMIT, "GET", path, /* etag= */ NULL, /* body= */ NULL);
 }
@@ -394,6 +395,12 @@ static void operation_on_commit(struct github_operation *operation,
         return;
     }
     const char *wrong = github_commit_parse(reply->json, &commit);
+    if (wrong == NULL && operation->head->known &&
+        operation->head->revision > operation->read_revision &&
+        operation->head->revision >= commit.revision) {
+        operation_on_head(operation); /* a list or a write has seen a newer one meanwhile */
+        return;
+    }
     if (wrong == NULL)
         wrong = github_head_set(github, operation->head, operation->read_sha, &commit);
     if (wrong != NULL) {
