@@ -103,7 +103,8 @@ const char *github_head_set(struct github *github, struct github_head *head, con
                             const struct github_commit *commit)
 {
     char *bytes = NULL;
-    if (head->known && commit->revision < head->revision)
+    bool same = strcmp(sha, head->sha) == 0;
+    if (commit->revision < head->revision || (commit->revision == head->revision && !same))
         return "somebody moved the ref back to an older commit, so tokens could repeat; "
                "delete the ref, or point it to its newest commit";
     if (commit->bytes != NULL && (bytes = malloc(commit->length + 1)) == NULL)
