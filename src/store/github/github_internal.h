@@ -226,6 +226,9 @@ void github_operation_fail(struct github_operation *operation, enum reply_status
  * calls github_operation_judged() then. */
 bool github_judge(struct github_operation *operation, struct store_reply *reply);
 void github_judge_on_reply(struct github_operation *operation, const struct github_reply *reply);
+/* The head is current: replies with it. False if a heartbeat must be read first. */
+bool github_operation_report(struct github_operation *operation);
+/* The same; a list goes on with the next key. */
 void github_operation_judged(struct github_operation *operation);
 
 /* github_list.c */
