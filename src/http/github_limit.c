@@ -121,11 +121,14 @@ static unsigned github_minute_count(const struct github_minute *minute, bool wri
     return count > minute->unchanged ? count - minute->unchanged : 0;
 }
 
-/* True if the kind may use one of those that are left: the last part is for the first kinds. */
+/* True if the kind may use one of those that are left: the last part is for the first kinds. Only
+ * the server stops heartbeats, since without them all locks of the worker are lost. */
 static bool github_kind_may(enum github_kind kind, int64_t left, int64_t most)
 {
     static const int parts[GITHUB_KINDS] = {
         [GITHUB_GRANT] = 10, [GITHUB_READ] = 4, [GITHUB_SHOW] = 2};
+    if (kind == GITHUB_HEARTBEAT)
+        return true;
     return left > 0 && (parts[kind] == 0 || left * parts[kind] >= most);
 }
 
