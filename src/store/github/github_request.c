@@ -240,10 +240,6 @@ static void operation_write_commit(struct github_operation *operation)
     const struct github_head *head = operation->head;
     char unique[48];
     struct text text;
-    if (github->tree[0] == '\0') {
-        operation_make_tree(operation);
-        return;
-    }
     operation->commit.revision = operation_revision(operation);
     if (operation->commit.revision == 0) {
         github_operation_fail(operation, REPLY_TROUBLE,
@@ -263,12 +259,15 @@ static void operation_write_commit(struct github_operation *operation)
                           body);
 }
 
-/* Before our session is granted a key, its worker must be alive. */
+/* All commits need the tree, those of our worker too, which must be alive before our session is
+ * granted a key. */
 static void operation_write(struct github_operation *operation)
 {
     const struct store_request *request = &operation->base.request;
     bool binds = request->verb == VERB_STORE_SWAP && request->summary.binds;
-    if (!binds || github_worker_ready(operation->github, operation))
+    if (operation->github->tree[0] == '\0')
+        operation_make_tree(operation);
+    else if (!binds || github_worker_ready(operation->github, operation))
         operation_write_commit(operation);
 }
 
@@ -295,7 +294,7 @@ static void operation_on_tree(struct github_operation *operation, const struct g
         return;
     }
     text_copy(operation->github->tree, sizeof operation->github->tree, sha);
-    operation_write_commit(operation);
+    operation_write(operation);
 }
 
 static void operation_on_commit_written(struct github_operation *operation,

@@ -92,18 +92,6 @@ static void worker_beat(struct github *github)
                 worker_on_commit);
 }
 
-static void worker_on_tree(void *owner, const struct github_reply *reply)
-{
-    struct github *github = owner;
-    const char *sha = github_string(reply->json, "sha");
-    if (reply->status != 201 || strlen(sha) != GITHUB_SHA) {
-        worker_fail(github, WORKER_NONE, reply->why);
-        return;
-    }
-    text_copy(github->tree, sizeof github->tree, sha);
-    worker_beat(github);
-}
-
 /* The next heartbeat, or another try: after 5, 10, 20 s, but soon enough where leases are short. */
 static void worker_schedule(struct github *github, bool failed)
 {
@@ -156,7 +144,6 @@ static void worker_on_commit(void *owner, const struct github_reply *reply)
         return; /* the commit is recent: its ref would revive the session */
     if (reply->sent_ms > 0)
         worker->sent_ms = reply->sent_ms;
-    text_copy(worker->sha, sizeof worker->sha, sha);
     if (!worker->exists) {
         worker_ref_path(github, "refs/", path);
         worker_send(github, "POST", "git/refs", json_pack("{s:s, s:s}", "ref", path, "sha", sha),
@@ -253,10 +240,7 @@ static void worker_admit(struct github *github, size_t others)
         return;
     }
     github_api_limit_writes(github->api, (unsigned)(writes / (others + 1)));
-    if (github->tree[0] != '\0')
-        worker_beat(github);
-    else
-        worker_send(github, "POST", "git/trees", github_tree_body(), worker_on_tree);
+    worker_beat(github);
 }
 
 /* Reads the heartbeats of the others one by one: the dead ones do not count. */
