@@ -215,7 +215,10 @@ const char *github_repository_refusal(int status, const json_t *repository);
 /* Takes ownership of `body`. */
 void github_operation_send(struct github_operation *operation, enum github_phase phase,
                            const char *method, const char *path, const char *etag, json_t *body);
-void github_operation_read_commit(struct github_operation *operation, const char *sha);
+void github_operation_get(struct github_operation *operation, enum github_phase phase,
+                          const char *path);
+void github_operation_read_commit(struct github_operation *operation, enum github_phase phase,
+                                  const char *sha);
 void github_operation_finish(struct github_operation *operation, const struct store_reply *reply);
 void github_operation_fail(struct github_operation *operation, enum reply_status result,
                            const char *why);

@@ -201,13 +201,20 @@ static void operation_read_ref(struct github_operation *operation)
                           /* body= */ NULL);
 }
 
-void github_operation_read_commit(struct github_operation *operation, const char *sha)
+void github_operation_get(struct github_operation *operation, enum github_phase phase,
+                          const char *path)
+{
+    github_operation_send(operation, phase, "GET", path, /* etag= */ NULL, /* body= */ NULL);
+}
+
+void github_operation_read_commit(struct github_operation *operation, enum github_phase phase,
+                                  const char *sha)
 {
     char path[GITHUB_PATH];
     text_copy(operation->read_sha, sizeof operation->read_sha, sha);
     operation->read_revision = operation->head->revision;
     (void)snprintf(path, sizeof path, "git/commits/%s", sha);
-    github_operation_send(operation, PHASE_COMMIT, "GET", path, /* etag= */ NULL, /* body= */ NULL);
+    github_operation_get(operation, phase, path);
 }
 
 /* ---- writes ---- */
@@ -385,7 +392,7 @@ static void operation_on_ref(struct github_operation *operation, const struct gi
     } else {
         (void)snprintf(operation->etag, sizeof operation->etag, "%s",
                        reply->etag != NULL ? reply->etag : "");
-        github_operation_read_commit(operation, sha);
+        github_operation_read_commit(operation, PHASE_COMMIT, sha);
     }
 }
 
@@ -460,8 +467,7 @@ static void operation_start(struct github_operation *operation)
     bool reads = request->verb == VERB_STORE_READ || request->verb == VERB_STORE_HISTORY;
     if (!github->checked) {
         (void)snprintf(path, sizeof path, "/repos/%s/%s", github->url.owner, github->url.repo);
-        github_operation_send(operation, PHASE_REPOSITORY, "GET", path, /* etag= */ NULL,
-                              /* body= */ NULL);
+        github_operation_get(operation, PHASE_REPOSITORY, path);
         return;
     }
     if (request->verb == VERB_STORE_LIST) {
