@@ -26,7 +26,7 @@ enum { DRIVERS = sizeof drivers / sizeof drivers[0] };
 /* Schemes of the interface without a driver in this build. */
 static const char *const planned[] = {
 #ifdef LH_WITHOUT_REDIS
-    "redis", "rediss",
+    "redis",  "rediss",
 #endif
 #ifdef LH_WITHOUT_KUBERNETES
     "k8s",
@@ -34,7 +34,7 @@ static const char *const planned[] = {
 #ifdef LH_WITHOUT_GITHUB
     "github",
 #endif
-    "etcd",  "etcds",  "postgres", "postgresql", "leasehold", "leasehold+unix",
+    "etcd",   "etcds",  "postgres", "postgresql", "leasehold", "leasehold+unix",
 };
 
 enum { PLANNED = sizeof planned / sizeof planned[0] };

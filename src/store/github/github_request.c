@@ -463,9 +463,9 @@ static void operation_start(struct github_operation *operation)
 {
     struct github *github = operation->github;
     const struct store_request *request = &operation->base.request;
-    char name[GITHUB_NAME_MAX + 1], path[GITHUB_PATH + GITHUB_OWNER_MAX];
     bool reads = request->verb == VERB_STORE_READ || request->verb == VERB_STORE_HISTORY;
     if (!github->checked) {
+        char path[GITHUB_PATH + GITHUB_OWNER_MAX];
         (void)snprintf(path, sizeof path, "/repos/%s/%s", github->url.owner, github->url.repo);
         github_operation_get(operation, PHASE_REPOSITORY, path);
         return;
@@ -479,6 +479,7 @@ static void operation_start(struct github_operation *operation)
         return;
     }
     if (operation->head == NULL) {
+        char name[GITHUB_NAME_MAX + 1];
         github_ref_name(request->key, name);
         operation->head = github_head_use(github, name);
     }

@@ -272,7 +272,6 @@ static void worker_on_examined(void *owner, const struct github_reply *reply)
     static const char before[] = "refs/" GITHUB_WORKER_REFS;
     const char *name = github_string(json_array_get(worker->refs, worker->index++), "ref");
     int64_t beat_ms = 0, stale_ms = 0;
-    char path[GITHUB_PATH];
     bool ours = strncmp(name, before, sizeof before - 1) == 0 && strlen(name) < GITHUB_NAME_MAX;
     bool known = reply->status == 200 && reply->now_ms != TIME_UNKNOWN &&
                  github_beat_parse(reply->json, &beat_ms, &stale_ms) == NULL;
@@ -280,6 +279,7 @@ static void worker_on_examined(void *owner, const struct github_reply *reply)
     if (dead_ms < 0)
         worker->live++;
     if (ours && dead_ms > HOUR_S * 1000) {
+        char path[GITHUB_PATH];
         (void)snprintf(path, sizeof path, "git/%s", name);
         worker_send(github, "DELETE", path, /* body= */ NULL, worker_on_removed);
     } else {
