@@ -27,6 +27,7 @@ enum { SESSION = 7, REPLIES_MS = 10000, KEYS = 1500, SMALL_STACK = 256 * 1024 };
 /* What the server does. */
 static struct {
     bool has_date, keeps_silent; /* silent: to a commit of a heartbeat */
+    bool forbids;                /* 404 to everything, as without the right to read */
     bool loses_write;            /* cuts the connection when a ref is moved */
     char head;                   /* the ref of "k" points to a commit of 40 such digits; 0: none */
     unsigned revision;           /* of that commit */
@@ -92,6 +93,8 @@ static bool serve(int file, const char *request)
     static const char made[] = "{\"sha\": \"cccccccccccccccccccccccccccccccccccccccc\","
                                "\"committer\": {\"date\": \"" DATE "\"}}";
     bool posts = strncmp(request, "POST", 4) == 0;
+    if (server.forbids)
+        return reply_json(file, "404 Not Found", "{}");
     if (strstr(request, "/git/commits ") != NULL) {
         server.writes++;
         if (server.keeps_silent)
@@ -228,6 +231,22 @@ static void a_chain_that_went_back_is_refused(void **state)
     assert_int_equal(store_read(), REPLY_OK);
 }
 
+static void a_key_that_may_not_be_read_is_not_free(void **state)
+{
+    (void)state;
+    store_open("github://octo/cat?pace=0s");
+    server.head = 'a';
+    server.revision = 9;
+    assert_int_equal(store_read(), REPLY_OK);
+    assert_true(heard.last.present);
+    server.forbids = true;
+    assert_int_equal(store_read(), REPLY_DENIED);
+    server.forbids = false;
+    server.head = 0; /* somebody deleted the ref */
+    assert_int_equal(store_read(), REPLY_OK);
+    assert_false(heard.last.present);
+}
+
 /* A heartbeat without a reply: the deadline passes while it is in flight. */
 static void an_ended_worker_is_not_revived(void **state)
 {
@@ -283,6 +302,7 @@ int main(void)
     const struct CMUnitTest stories[] = {
         STORE_STORY(a_key_is_not_created_without_a_date),
         STORE_STORY(a_chain_that_went_back_is_refused),
+        STORE_STORY(a_key_that_may_not_be_read_is_not_free),
         STORE_STORY(an_ended_worker_is_not_revived),
         STORE_STORY(a_long_list_needs_a_small_stack),
     };

@@ -187,6 +187,7 @@ struct github_operation {
     bool waits_for_worker; /* in worker.waiting, by base.in_queue */
     bool binds;            /* counted in worker.pending */
     bool written;
+    bool checked;         /* the repository exists, though the ref of a known head does not */
     bool refused;         /* the server refused the ref write: its head decides why … */
     char why[GITHUB_WHY]; /* … if it has not changed, this text */
     bool tree_made;       /* by this operation */

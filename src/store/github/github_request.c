@@ -374,12 +374,23 @@ static void operation_on_head(struct github_operation *operation)
         operation_write(operation);
 }
 
+static void operation_check_repository(struct github_operation *operation)
+{
+    const struct github_url *url = &operation->github->url;
+    char path[GITHUB_PATH + GITHUB_OWNER_MAX];
+    (void)snprintf(path, sizeof path, "/repos/%s/%s", url->owner, url->repo);
+    github_operation_get(operation, PHASE_REPOSITORY, path);
+}
+
 static void operation_on_ref(struct github_operation *operation, const struct github_reply *reply)
 {
     struct github_head *head = operation->head;
     const char *sha = github_string(json_object_get(reply->json, "object"), "sha");
     bool current = head->known && (reply->status == 304 || strcmp(sha, head->sha) == 0);
-    if (reply->status == 404) {
+    if (reply->status == 404 && head->sha[0] != '\0' && !operation->checked) {
+        operation->checked = true; /* without the right to read, everything is 404 */
+        operation_check_repository(operation);
+    } else if (reply->status == 404) {
         github_head_set_absent(operation->github, head);
         operation_on_head(operation);
     } else if (reply->status == 304 && !head->known) {
@@ -455,7 +466,10 @@ static void operation_on_repository(struct github_operation *operation,
         operation_fail_by(operation, reply);
     } else {
         operation->github->checked = true;
-        operation_start(operation);
+        if (operation->head != NULL)
+            operation_read_ref(operation);
+        else
+            operation_start(operation);
     }
 }
 
@@ -465,9 +479,7 @@ static void operation_start(struct github_operation *operation)
     const struct store_request *request = &operation->base.request;
     bool reads = request->verb == VERB_STORE_READ || request->verb == VERB_STORE_HISTORY;
     if (!github->checked) {
-        char path[GITHUB_PATH + GITHUB_OWNER_MAX];
-        (void)snprintf(path, sizeof path, "/repos/%s/%s", github->url.owner, github->url.repo);
-        github_operation_get(operation, PHASE_REPOSITORY, path);
+        operation_check_repository(operation);
         return;
     }
     if (request->verb == VERB_STORE_LIST) {
