@@ -121,11 +121,14 @@ static unsigned github_minute_count(const struct github_minute *minute, bool wri
     return count > minute->unchanged ? count - minute->unchanged : 0;
 }
 
-/* True if the kind may use one of those that are left: the last part is for the first kinds. */
+/* True if the kind may use one of those that are left: the last part is for the first kinds. Only
+ * the server stops heartbeats, since without them all locks of the worker are lost. */
 static bool github_kind_may(enum github_kind kind, int64_t left, int64_t most)
 {
     static const int parts[GITHUB_KINDS] = {
         [GITHUB_GRANT] = 10, [GITHUB_READ] = 4, [GITHUB_SHOW] = 2};
+    if (kind == GITHUB_HEARTBEAT)
+        return true;
     return left > 0 && (parts[kind] == 0 || left * parts[kind] >= most);
 }
 
@@ -237,7 +240,8 @@ static void github_limit_learn(struct github_limit *limit, const struct json_rep
     int64_t most = github_header_number(reply, "x-ratelimit-limit");
     int64_t interval_s = github_header_number(reply, "x-poll-interval");
     if (interval_s >= 0)
-        limit->poll_interval_ms = interval_s * 1000;
+        limit->poll_interval_ms =
+            interval_s < PAUSE_MAX_MS / 1000 ? interval_s * 1000 : PAUSE_MAX_MS;
     if (most < 0 || (part != NULL && strcmp(part, "core") != 0))
         return;
     limit->most = most;

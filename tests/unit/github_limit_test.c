@@ -192,11 +192,13 @@ static unsigned send_until_short(const char *method, enum github_kind kind)
 
 static void expect_ladder(const char *method)
 {
+    static struct caller caller;
     assert_int_equal(send_until_short(method, GITHUB_SHOW), 11); /* less than half is left */
     assert_int_equal(send_until_short(method, GITHUB_READ), 5);
     assert_int_equal(send_until_short(method, GITHUB_GRANT), 3);
     assert_int_equal(send_until_short(method, GITHUB_RELEASE), 1);
-    assert_int_equal(send_until_short(method, GITHUB_HEARTBEAT), 0);
+    caller_call(&caller, method, "x", GITHUB_HEARTBEAT);
+    assert_int_equal(caller.status, 200);
 }
 
 static void the_rest_of_the_budget_is_for_urgent_requests(void **state)
@@ -228,7 +230,7 @@ static void the_rest_of_the_writes_too(void **state)
     caller_finish(&caller);
     assert_int_equal(caller.status, 200);
     github_api_limit_writes(github_kit_api, 0);
-    struct github_call call = github_kit_call("POST", "x", GITHUB_HEARTBEAT);
+    struct github_call call = github_kit_call("POST", "x", GITHUB_RELEASE);
     call.give_up_at_ms = host_boot_ms() + 50;
     caller_start_call(&caller, github_kit_api, &call);
     caller_finish(&caller);

@@ -39,12 +39,12 @@ struct github_head *github_head_use(struct github *github, const char *name)
 {
     struct list *bucket = head_bucket(github, name);
     struct github_head *head = NULL;
-    char key[KEY_MAX + 1];
     for (struct list_node *node = bucket->first; node != NULL && head == NULL; node = node->next) {
         struct github_head *found = LIST_ENTRY(node, struct github_head, in_bucket);
         head = strcmp(found->name, name) == 0 ? found : NULL;
     }
     if (head == NULL) {
+        char key[KEY_MAX + 1];
         if (github->head_count >= GITHUB_HEADS_MAX)
             head_evict(github);
         head = calloc(1, sizeof *head);
@@ -103,7 +103,8 @@ const char *github_head_set(struct github *github, struct github_head *head, con
                             const struct github_commit *commit)
 {
     char *bytes = NULL;
-    if (head->known && commit->revision < head->revision)
+    bool same = strcmp(sha, head->sha) == 0;
+    if (commit->revision < head->revision || (commit->revision == head->revision && !same))
         return "the ref was moved back, so tokens could repeat; move it to its newest commit "
                "or delete it";
     if (commit->bytes != NULL && (bytes = malloc(commit->length + 1)) == NULL)

@@ -74,9 +74,8 @@ struct github_worker {
     enum github_worker_state state;
     struct github_request request;
     struct list waiting; /* operations that need it, by base.in_queue */
-    char sha[GITHUB_SHA + 1];
-    int64_t sent_ms;  /* when the heartbeat in flight was sent */
-    int64_t alive_ms; /* when the last heartbeat that arrived was sent */
+    int64_t sent_ms;     /* when the heartbeat in flight was sent */
+    int64_t alive_ms;    /* when the last heartbeat that arrived was sent */
     unsigned failures;
     bool exists;    /* the ref may exist already: it is moved */
     size_t held;    /* heads with `held` */
@@ -188,12 +187,14 @@ struct github_operation {
     bool waits_for_worker; /* in worker.waiting, by base.in_queue */
     bool binds;            /* counted in worker.pending */
     bool written;
+    bool checked;         /* the repository exists, though the ref of a known head does not */
     bool refused;         /* the server refused the ref write: its head decides why … */
     char why[GITHUB_WHY]; /* … if it has not changed, this text */
     bool tree_made;       /* by this operation */
     /* Of the ref, until its commit is read. */
     char read_sha[GITHUB_SHA + 1], etag[GITHUB_ETAG_MAX + 1];
-    uint64_t session; /* of the holder that is examined */
+    uint64_t read_revision; /* of the head when that commit was requested */
+    uint64_t session;       /* of the holder that is examined */
     /* Of a write: the commit that the ref is to point to. */
     char sha[GITHUB_SHA + 1];
     struct github_commit commit;
@@ -215,7 +216,10 @@ const char *github_repository_refusal(int status, const json_t *repository);
 /* Takes ownership of `body`. */
 void github_operation_send(struct github_operation *operation, enum github_phase phase,
                            const char *method, const char *path, const char *etag, json_t *body);
-void github_operation_read_commit(struct github_operation *operation, const char *sha);
+void github_operation_get(struct github_operation *operation, enum github_phase phase,
+                          const char *path);
+void github_operation_read_commit(struct github_operation *operation, enum github_phase phase,
+                                  const char *sha);
 void github_operation_finish(struct github_operation *operation, const struct store_reply *reply);
 void github_operation_fail(struct github_operation *operation, enum reply_status result,
                            const char *why);
@@ -226,6 +230,9 @@ void github_operation_fail_by(struct github_operation *operation, const struct g
  * calls github_operation_judged() then. */
 bool github_judge(struct github_operation *operation, struct store_reply *reply);
 void github_judge_on_reply(struct github_operation *operation, const struct github_reply *reply);
+/* The head is current: replies with it. False if a heartbeat must be read first. */
+bool github_operation_report(struct github_operation *operation);
+/* The same; a list goes on with the next key. */
 void github_operation_judged(struct github_operation *operation);
 
 /* github_list.c */

@@ -50,8 +50,7 @@ static void peer_read(struct github_operation *operation, uint64_t session)
     operation->session = session;
     (void)snprintf(path, sizeof path, "git/ref/" GITHUB_WORKER_REFS "%llx",
                    (unsigned long long)session);
-    github_operation_send(operation, PHASE_PEER_REF, "GET", path, /* etag= */ NULL,
-                          /* body= */ NULL);
+    github_operation_get(operation, PHASE_PEER_REF, path);
 }
 
 /* True if the session of a bound grant is dead; sets `out_reading` if that must be asked first. */
@@ -111,7 +110,6 @@ static void peer_set(struct github_operation *operation, const char *sha, int64_
 static void peer_on_ref(struct github_operation *operation, const struct github_reply *reply)
 {
     const char *sha = github_string(json_object_get(reply->json, "object"), "sha");
-    char path[GITHUB_PATH];
     const struct github_peer *peer = peer_find(operation->github, operation->session);
     if (reply->status == 404) {
         peer_set(operation, "", /* beat_ms= */ -1, /* stale_ms= */ 0);
@@ -120,10 +118,7 @@ static void peer_on_ref(struct github_operation *operation, const struct github_
     } else if (peer != NULL && strcmp(peer->sha, sha) == 0) {
         peer_set(operation, sha, peer->beat_ms, peer->stale_ms);
     } else {
-        text_copy(operation->read_sha, sizeof operation->read_sha, sha);
-        (void)snprintf(path, sizeof path, "git/commits/%s", sha);
-        github_operation_send(operation, PHASE_PEER_COMMIT, "GET", path, /* etag= */ NULL,
-                              /* body= */ NULL);
+        github_operation_read_commit(operation, PHASE_PEER_COMMIT, sha);
     }
 }
 

@@ -16,21 +16,16 @@ static void watch_on_listed(void *caller, const struct store_reply *reply);
 
 /* ---- lists ---- */
 
-static void list_refs(struct github_operation *operation, const char *prefix)
+void github_list_begin(struct github_operation *operation)
 {
     char encoded[GITHUB_NAME_MAX + 1], name[GITHUB_PATH_NAME_MAX + 1], path[GITHUB_PATH];
     if (operation->hashed)
         text_copy(encoded, sizeof encoded, GITHUB_HASH_MARK);
     else
-        github_ref_prefix(prefix, encoded);
+        github_ref_prefix(operation->base.request.key, encoded);
     github_path_name(encoded, name);
     (void)snprintf(path, sizeof path, "git/matching-refs/" GITHUB_KEY_REFS "%s", name);
-    github_operation_send(operation, PHASE_LIST, "GET", path, /* etag= */ NULL, /* body= */ NULL);
-}
-
-void github_list_begin(struct github_operation *operation)
-{
-    list_refs(operation, operation->base.request.key);
+    github_operation_get(operation, PHASE_LIST, path);
 }
 
 void github_list_on_refs(struct github_operation *operation, const struct github_reply *reply)
@@ -81,7 +76,7 @@ static void list_end(struct github_operation *operation)
 {
     if (!operation->hashed && operation->base.request.key[0] != '\0') {
         operation->hashed = true;
-        list_refs(operation, operation->base.request.key);
+        github_list_begin(operation);
         return;
     }
     github_operation_finish(operation,
@@ -101,13 +96,11 @@ void github_list_next(struct github_operation *operation)
             return;
         }
         if (!operation->head->known || strcmp(operation->head->sha, sha) != 0) {
-            github_operation_read_commit(operation, sha);
+            github_operation_read_commit(operation, PHASE_COMMIT, sha);
             return;
         }
-        if (list_is_wanted(operation)) {
-            github_operation_judged(operation);
-            return;
-        }
+        if (list_is_wanted(operation) && !github_operation_report(operation))
+            return; /* github_operation_judged() follows */
         github_head_release(github, operation->head);
         operation->head = NULL;
     }
@@ -147,8 +140,7 @@ void github_history_begin(struct github_operation *operation)
     }
     (void)snprintf(path, sizeof path, "commits?sha=%s&per_page=%d", operation->head->sha,
                    HISTORY_MOST);
-    github_operation_send(operation, PHASE_HISTORY, "GET", path, /* etag= */ NULL,
-                          /* body= */ NULL);
+    github_operation_get(operation, PHASE_HISTORY, path);
 }
 
 void github_history_on_reply(struct github_operation *operation, const struct github_reply *reply)

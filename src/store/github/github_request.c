@@ -122,8 +122,7 @@ static bool operation_holds(const struct github_operation *operation)
            head->revision == condition->revision;
 }
 
-/* The head is current: replies with it, unless a heartbeat must be read first. */
-void github_operation_judged(struct github_operation *operation)
+bool github_operation_report(struct github_operation *operation)
 {
     const struct store_request *request = &operation->base.request;
     const struct github_head *head = operation->head;
@@ -140,14 +139,21 @@ void github_operation_judged(struct github_operation *operation)
     if (reply.present)
         reply.written = (struct stamp){.revision = head->revision, .time_ms = head->time_ms};
     if (!github_judge(operation, &reply))
-        return;
-    if (!lists) {
+        return false;
+    if (lists) {
+        pending_extend(&operation->base);
+        pending_reply(&operation->base, &reply);
+    } else {
         github_operation_finish(operation, &reply);
-        return;
     }
-    pending_extend(&operation->base);
-    pending_reply(&operation->base, &reply);
-    github_list_next(operation);
+    return true;
+}
+
+void github_operation_judged(struct github_operation *operation)
+{
+    bool lists = operation->base.request.verb == VERB_STORE_LIST;
+    if (github_operation_report(operation) && lists)
+        github_list_next(operation);
 }
 
 /* ---- requests ---- */
@@ -199,24 +205,35 @@ static void operation_read_ref(struct github_operation *operation)
                           /* body= */ NULL);
 }
 
-void github_operation_read_commit(struct github_operation *operation, const char *sha)
+void github_operation_get(struct github_operation *operation, enum github_phase phase,
+                          const char *path)
+{
+    github_operation_send(operation, phase, "GET", path, /* etag= */ NULL, /* body= */ NULL);
+}
+
+void github_operation_read_commit(struct github_operation *operation, enum github_phase phase,
+                                  const char *sha)
 {
     char path[GITHUB_PATH];
     text_copy(operation->read_sha, sizeof operation->read_sha, sha);
+    operation->read_revision = operation->head->revision;
     (void)snprintf(path, sizeof path, "git/commits/%s", sha);
-    github_operation_send(operation, PHASE_COMMIT, "GET", path, /* etag= */ NULL, /* body= */ NULL);
+    github_operation_get(operation, phase, path);
 }
 
 /* ---- writes ---- */
 
-/* A new chain begins above every number that an earlier one of the same name can have reached. */
+/* A new chain begins above every number that an earlier one of the same name can have reached; 0:
+ * the server's date, by which that is known, is missing or wrong. */
 static uint64_t operation_revision(const struct github_operation *operation)
 {
     const struct github_head *head = operation->head;
     uint64_t next = head->revision + 1;
     int64_t second = operation->now_ms / 1000 - FIRST_SECOND;
-    if (head->sha[0] != '\0' || operation->now_ms == TIME_UNKNOWN || second < 1)
+    if (head->sha[0] != '\0')
         return next;
+    if (second < 1)
+        return 0;
     uint64_t first = (uint64_t)second << WRITES_A_SECOND_BITS;
     return first > next ? first : next;
 }
@@ -234,11 +251,12 @@ static void operation_write_commit(struct github_operation *operation)
     const struct github_head *head = operation->head;
     char unique[48];
     struct text text;
-    if (github->tree[0] == '\0') {
-        operation_make_tree(operation);
+    operation->commit.revision = operation_revision(operation);
+    if (operation->commit.revision == 0) {
+        github_operation_fail(operation, REPLY_TROUBLE,
+                              "GitHub's reply has no valid date, so tokens could repeat");
         return;
     }
-    operation->commit.revision = operation_revision(operation);
     github_commit_unique(github, unique);
     text_init(&text, github->message, sizeof github->message);
     github_commit_message(&operation->base.request, operation->commit.revision, unique, &text);
@@ -252,12 +270,15 @@ static void operation_write_commit(struct github_operation *operation)
                           body);
 }
 
-/* Before our session is granted a key, its worker must be alive. */
+/* All commits need the tree, those of our worker too, which must be alive before our session is
+ * granted a key. */
 static void operation_write(struct github_operation *operation)
 {
     const struct store_request *request = &operation->base.request;
     bool binds = request->verb == VERB_STORE_SWAP && request->summary.binds;
-    if (!binds || github_worker_ready(operation->github, operation))
+    if (operation->github->tree[0] == '\0')
+        operation_make_tree(operation);
+    else if (!binds || github_worker_ready(operation->github, operation))
         operation_write_commit(operation);
 }
 
@@ -284,7 +305,7 @@ static void operation_on_tree(struct github_operation *operation, const struct g
         return;
     }
     text_copy(operation->github->tree, sizeof operation->github->tree, sha);
-    operation_write_commit(operation);
+    operation_write(operation);
 }
 
 static void operation_on_commit_written(struct github_operation *operation,
@@ -357,12 +378,23 @@ static void operation_on_head(struct github_operation *operation)
         operation_write(operation);
 }
 
+static void operation_check_repository(struct github_operation *operation)
+{
+    const struct github_url *url = &operation->github->url;
+    char path[GITHUB_PATH + GITHUB_OWNER_MAX];
+    (void)snprintf(path, sizeof path, "/repos/%s/%s", url->owner, url->repo);
+    github_operation_get(operation, PHASE_REPOSITORY, path);
+}
+
 static void operation_on_ref(struct github_operation *operation, const struct github_reply *reply)
 {
     struct github_head *head = operation->head;
     const char *sha = github_string(json_object_get(reply->json, "object"), "sha");
     bool current = head->known && (reply->status == 304 || strcmp(sha, head->sha) == 0);
-    if (reply->status == 404) {
+    if (reply->status == 404 && head->sha[0] != '\0' && !operation->checked) {
+        operation->checked = true; /* without the right to read, everything is 404 */
+        operation_check_repository(operation);
+    } else if (reply->status == 404) {
         github_head_set_absent(operation->github, head);
         operation_on_head(operation);
     } else if (reply->status == 304 && !head->known) {
@@ -375,7 +407,7 @@ static void operation_on_ref(struct github_operation *operation, const struct gi
     } else {
         (void)snprintf(operation->etag, sizeof operation->etag, "%s",
                        reply->etag != NULL ? reply->etag : "");
-        github_operation_read_commit(operation, sha);
+        github_operation_read_commit(operation, PHASE_COMMIT, sha);
     }
 }
 
@@ -390,6 +422,12 @@ static void operation_on_commit(struct github_operation *operation,
         return;
     }
     const char *wrong = github_commit_parse(reply->json, &commit);
+    if (wrong == NULL && operation->head->known &&
+        operation->head->revision > operation->read_revision &&
+        operation->head->revision >= commit.revision) {
+        operation_on_head(operation); /* a list or a write has seen a newer one meanwhile */
+        return;
+    }
     if (wrong == NULL)
         wrong = github_head_set(github, operation->head, operation->read_sha, &commit);
     if (wrong != NULL && operation->base.request.verb == VERB_STORE_LIST) {
@@ -433,7 +471,10 @@ static void operation_on_repository(struct github_operation *operation,
         github_operation_fail_by(operation, reply);
     } else {
         operation->github->checked = true;
-        operation_start(operation);
+        if (operation->head != NULL)
+            operation_read_ref(operation);
+        else
+            operation_start(operation);
     }
 }
 
@@ -441,12 +482,9 @@ static void operation_start(struct github_operation *operation)
 {
     struct github *github = operation->github;
     const struct store_request *request = &operation->base.request;
-    char name[GITHUB_NAME_MAX + 1], path[GITHUB_PATH + GITHUB_OWNER_MAX];
     bool reads = request->verb == VERB_STORE_READ || request->verb == VERB_STORE_HISTORY;
     if (!github->checked) {
-        (void)snprintf(path, sizeof path, "/repos/%s/%s", github->url.owner, github->url.repo);
-        github_operation_send(operation, PHASE_REPOSITORY, "GET", path, /* etag= */ NULL,
-                              /* body= */ NULL);
+        operation_check_repository(operation);
         return;
     }
     if (request->verb == VERB_STORE_LIST) {
@@ -458,6 +496,7 @@ static void operation_start(struct github_operation *operation)
         return;
     }
     if (operation->head == NULL) {
+        char name[GITHUB_NAME_MAX + 1];
         github_ref_name(request->key, name);
         operation->head = github_head_use(github, name);
     }

@@ -17,9 +17,15 @@ static void worker_on_commit(void *owner, const struct github_reply *reply);
 static void worker_on_ref(void *owner, const struct github_reply *reply);
 static void worker_on_examined(void *owner, const struct github_reply *reply);
 
+/* From before a heartbeat is sent to the deadline of the worker. */
+static int64_t worker_lease_ms(const struct github *github)
+{
+    return github->url.stale_ms * 2 / 3;
+}
+
 static int64_t worker_deadline_ms(const struct github *github)
 {
-    return github->worker.alive_ms + github->url.stale_ms * 2 / 3;
+    return github->worker.alive_ms + worker_lease_ms(github);
 }
 
 static void worker_send(struct github *github, const char *method, const char *path, json_t *body,
@@ -86,18 +92,6 @@ static void worker_beat(struct github *github)
                 worker_on_commit);
 }
 
-static void worker_on_tree(void *owner, const struct github_reply *reply)
-{
-    struct github *github = owner;
-    const char *sha = github_string(reply->json, "sha");
-    if (reply->status != 201 || strlen(sha) != GITHUB_SHA) {
-        worker_fail(github, WORKER_NONE, reply->why);
-        return;
-    }
-    text_copy(github->tree, sizeof github->tree, sha);
-    worker_beat(github);
-}
-
 /* The next heartbeat, or another try: after 5, 10, 20 s, but soon enough where leases are short. */
 static void worker_schedule(struct github *github, bool failed)
 {
@@ -119,17 +113,21 @@ static void worker_on_beat_trouble(struct github *github, const struct github_re
 {
     struct github_worker *worker = &github->worker;
     bool gone = of_ref && (reply->status == 404 || reply->status == 422);
+    if (github_worker_has_ended(github))
+        return;
     if (worker->state != WORKER_ALIVE && gone && !worker->exists) {
         worker->exists = true; /* an earlier request that had no reply has created it */
         worker_beat(github);
-    } else if (worker->state != WORKER_ALIVE)
+    } else if (worker->state != WORKER_ALIVE) {
+        worker->exists = worker->exists && !gone; /* the next start creates it */
         worker_fail(github, WORKER_NONE, reply->why);
-    else if (gone)
+    } else if (gone) {
         worker_fail(github, WORKER_ENDED,
                     "somebody deleted the ref of this worker, so others may hold its locks; "
                     "start it again");
-    else if (!github_worker_has_ended(github))
+    } else {
         worker_schedule(github, /* failed= */ true);
+    }
 }
 
 static void worker_on_commit(void *owner, const struct github_reply *reply)
@@ -142,9 +140,10 @@ static void worker_on_commit(void *owner, const struct github_reply *reply)
         worker_on_beat_trouble(github, reply, /* of_ref= */ false);
         return;
     }
+    if (github_worker_has_ended(github))
+        return; /* the commit is recent: its ref would revive the session */
     if (reply->sent_ms > 0)
         worker->sent_ms = reply->sent_ms;
-    text_copy(worker->sha, sizeof worker->sha, sha);
     if (!worker->exists) {
         worker_ref_path(github, "refs/", path);
         worker_send(github, "POST", "git/refs", json_pack("{s:s, s:s}", "ref", path, "sha", sha),
@@ -166,8 +165,12 @@ static void worker_on_ref(void *owner, const struct github_reply *reply)
     }
     if (github_worker_has_ended(github))
         return; /* it arrived after the deadline of the one before */
-    worker->state = WORKER_ALIVE;
     worker->exists = true;
+    if (host_boot_ms() >= worker->sent_ms + worker_lease_ms(github)) {
+        worker_fail(github, WORKER_NONE, "GitHub replied too late to a heartbeat; try again");
+        return;
+    }
+    worker->state = WORKER_ALIVE;
     worker->alive_ms = worker->sent_ms;
     worker_schedule(github, /* failed= */ false);
     worker_resume(github, /* why= */ NULL);
@@ -176,6 +179,11 @@ static void worker_on_ref(void *owner, const struct github_reply *reply)
 static void worker_on_deleted(void *owner, const struct github_reply *reply)
 {
     struct github *github = owner;
+    if (reply->refused) { /* it was not sent, because of a limit perhaps */
+        worker_schedule(github, /* failed= */ true);
+        worker_resume(github, reply->why);
+        return;
+    }
     if (reply->status == 0 || reply->status >= 500) { /* it may be deleted later, when it is new */
         worker_fail(github, WORKER_ENDED,
                     "GitHub did not reply when this worker gave up its ref; start it again");
@@ -199,10 +207,11 @@ static void worker_retire(struct github *github)
 static void worker_on_timer(void *owner)
 {
     struct github *github = owner;
-    if (github->worker.state != WORKER_ALIVE || github_worker_has_ended(github) ||
-        github->worker.request.api != NULL)
+    struct github_worker *worker = &github->worker;
+    bool alive = worker->state == WORKER_ALIVE, retires = worker->state == WORKER_RETIRING;
+    if (!(alive || retires) || github_worker_has_ended(github) || worker->request.api != NULL)
         return;
-    if (github->worker.held == 0 && github->worker.pending == 0)
+    if (retires || (worker->held == 0 && worker->pending == 0))
         worker_retire(github);
     else
         worker_beat(github);
@@ -231,10 +240,7 @@ static void worker_admit(struct github *github, size_t others)
         return;
     }
     github_api_limit_writes(github->api, (unsigned)(writes / (others + 1)));
-    if (github->tree[0] != '\0')
-        worker_beat(github);
-    else
-        worker_send(github, "POST", "git/trees", github_tree_body(), worker_on_tree);
+    worker_beat(github);
 }
 
 /* Reads the heartbeats of the others one by one: the dead ones do not count. */
@@ -263,16 +269,18 @@ static void worker_on_examined(void *owner, const struct github_reply *reply)
 {
     struct github *github = owner;
     struct github_worker *worker = &github->worker;
-    const json_t *ref = json_array_get(worker->refs, worker->index++);
+    static const char before[] = "refs/" GITHUB_WORKER_REFS;
+    const char *name = github_string(json_array_get(worker->refs, worker->index++), "ref");
     int64_t beat_ms = 0, stale_ms = 0;
-    char path[GITHUB_PATH];
+    bool ours = strncmp(name, before, sizeof before - 1) == 0 && strlen(name) < GITHUB_NAME_MAX;
     bool known = reply->status == 200 && reply->now_ms != TIME_UNKNOWN &&
                  github_beat_parse(reply->json, &beat_ms, &stale_ms) == NULL;
-    int64_t dead_ms = reply->now_ms - beat_ms - stale_ms - GITHUB_MARGIN_MS;
-    if (!known || dead_ms < 0)
+    int64_t dead_ms = known ? reply->now_ms - beat_ms - stale_ms - GITHUB_MARGIN_MS : -1;
+    if (dead_ms < 0)
         worker->live++;
-    if (known && dead_ms > HOUR_S * 1000) {
-        (void)snprintf(path, sizeof path, "git/%s", github_string(ref, "ref"));
+    if (ours && dead_ms > HOUR_S * 1000) {
+        char path[GITHUB_PATH];
+        (void)snprintf(path, sizeof path, "git/%s", name);
         worker_send(github, "DELETE", path, /* body= */ NULL, worker_on_removed);
     } else {
         worker_examine_next(github);
