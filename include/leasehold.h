@@ -283,17 +283,15 @@ enum lh_outcome lh_status_details(struct lh_client *client, const char *key, lh_
                                   void *user, struct lh_report *report);
 enum lh_outcome lh_status_details_start(struct lh_client *client, const char *key, lh_view_fn *fn,
                                         lh_done_fn *done, void *user, struct lh_report *report);
-/* A hint before work: LH_OK is free; LH_BUSY, LH_COOLING, or LH_DONE of an id. Answered from a
- * copy that a watch keeps; *cached_ms is its age, at most 30 s; -1: the store was queried, which
- * blocks. */
+/* A hint before work: LH_OK is free; LH_BUSY, LH_COOLING, or LH_DONE of an id. *cached_ms is the
+ * age of a copy that a watch keeps, at most 30 s; -1: there is none, and the call blocks. */
 enum lh_outcome lh_peek(struct lh_client *client, const char *key, int64_t *cached_ms,
                         struct lh_report *report);
 /* Blocks until it is set up; then fn is called for every change under the prefix. */
 enum lh_outcome lh_watch(struct lh_client *client, const char *prefix, lh_watch_fn *fn, void *user,
                          struct lh_watcher **out, struct lh_report *report);
 enum lh_outcome lh_unwatch(struct lh_watcher **watch, struct lh_report *report); /* blocks */
-
-const char *lh_outcome_name(enum lh_outcome outcome); /* "busy" ... */
+const char *lh_outcome_name(enum lh_outcome outcome);                            /* "busy" ... */
 const char *lh_version(void);
 
 #ifdef __cplusplus
