@@ -7,7 +7,8 @@ github_front.py --port P --emulator P --tokens FILE --log FILE [--without NAME,â
 Requests are passed on to the emulator on the loopback. FILE has lines "TOKEN LOGIN"; a login's
 tokens are used in turn towards the emulator, which allows 5,000 requests an hour each. Tokens that
 Apps get are appended. Only limits and faults are in memory: the front may be killed and started
-again.
+again. It passes on one write of a ref at a time: the emulator reads the ref before the body of the
+request, so of two PATCH requests at once both succeed, and one update is lost (tried).
 What it adds, by the name that switches it off (facts: docs.github.com, "Rate limits for the REST
 API", "Best practices for using the REST API", "Git references", and reports of users; not tried):
 

@@ -124,7 +124,7 @@ static void peer_on_ref(struct github_operation *operation, const struct github_
 
 void github_judge_on_reply(struct github_operation *operation, const struct github_reply *reply)
 {
-    int64_t beat_ms, stale_ms;
+    int64_t beat_ms = 0, stale_ms = 0;
     if (operation->phase == PHASE_PEER_REF) {
         peer_on_ref(operation, reply);
         return;

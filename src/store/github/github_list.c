@@ -18,13 +18,13 @@ static void watch_on_listed(void *caller, const struct store_reply *reply);
 
 void github_list_begin(struct github_operation *operation)
 {
-    char encoded[GITHUB_NAME_MAX + 1], name[GITHUB_PATH_NAME_MAX + 1], path[GITHUB_PATH];
+    char prefix[GITHUB_NAME_MAX + 1], in_path[GITHUB_PATH_NAME_MAX + 1], path[GITHUB_PATH];
     if (operation->hashed)
-        text_copy(encoded, sizeof encoded, GITHUB_HASH_MARK);
+        text_copy(prefix, sizeof prefix, GITHUB_HASH_MARK);
     else
-        github_ref_prefix(operation->base.request.key, encoded);
-    github_path_name(encoded, name);
-    (void)snprintf(path, sizeof path, "git/matching-refs/" GITHUB_KEY_REFS "%s", name);
+        github_ref_prefix(operation->base.request.key, prefix);
+    github_path_name(prefix, in_path);
+    (void)snprintf(path, sizeof path, "git/matching-refs/" GITHUB_KEY_REFS "%s", in_path);
     github_operation_get(operation, PHASE_LIST, path);
 }
 

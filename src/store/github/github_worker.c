@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-enum { RETRY_FIRST_MS = 5000, RETRIES = 3, DONE_MS = 5000, HOUR_S = 3600 };
+enum { RETRY_FIRST_MS = 5000, RETRIES = 3, DONE_MS = 5000, HOUR_MS = 3600000 };
 
 static void worker_on_commit(void *owner, const struct github_reply *reply);
 static void worker_on_ref(void *owner, const struct github_reply *reply);
@@ -222,7 +222,7 @@ static void worker_on_timer(void *owner)
 /* Heartbeats of that many workers with our interval, in writes an hour. */
 static uint64_t worker_writes(const struct github *github, size_t workers)
 {
-    return 2 * workers * HOUR_S * 1000 / (uint64_t)github->url.heartbeat_ms;
+    return 2 * workers * HOUR_MS / (uint64_t)github->url.heartbeat_ms;
 }
 
 static void worker_admit(struct github *github, size_t others)
@@ -278,7 +278,7 @@ static void worker_on_examined(void *owner, const struct github_reply *reply)
     int64_t dead_ms = known ? reply->now_ms - beat_ms - stale_ms - GITHUB_MARGIN_MS : -1;
     if (dead_ms < 0)
         worker->live++;
-    if (ours && dead_ms > HOUR_S * 1000) {
+    if (ours && dead_ms > HOUR_MS) {
         char path[GITHUB_PATH];
         (void)snprintf(path, sizeof path, "git/%s", name);
         worker_send(github, "DELETE", path, /* body= */ NULL, worker_on_removed);
