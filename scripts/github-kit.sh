@@ -15,6 +15,7 @@
 set -euo pipefail
 
 github_options_default='stale=20s&heartbeat=2s&poll=1s&pace=0&writes=100000&budget=100000'
+github_options_short='stale=6s&heartbeat=2s&poll=1s&pace=0&writes=1000000&budget=1000000'
 github_app=4711
 github_installation=815
 

@@ -10,5 +10,5 @@ github://*) # called by on-github.sh
     shift
     exec "$@" ;;
 *)
-    exec "$(dirname "$0")/on-github.sh" front "$(realpath "$0")" "$@" ;;
+    exec "$(dirname "$0")/on-github.sh" short "$(realpath "$0")" "$@" ;;
 esac

@@ -3,7 +3,10 @@
 # Runs a program on a GitHub of its own, an emulator that ends with it and leaves nothing:
 # on-github.sh SHAPE PROGRAM [ARGUMENT…]. The program gets the store's URL first. Shapes:
 #   plain   the emulator, not changed           front   through tests/peers/github_front.py
-#   tokens  as plain, with a new token every second, since each has 5,000 requests an hour
+#   short   as front, with shorter times
+#   tokens  as plain, with a new token every second, since each has 5,000 requests an hour, and with
+#           shorter times. For one process only: of two ref writes at once the emulator can accept
+#           both (tests/peers/github_front.py)
 # scripts/github-kit.sh lists the repositories, users and tokens. Variables:
 #   GITHUB_OPTIONS     of the store's URL, instead of the short times for tests
 #   GITHUB_TEST_TOKEN  the program's GITHUB_TOKEN, instead of tok_alice
@@ -36,6 +39,7 @@ if ! github_begin "$folder" 2>"$folder/why"; then
     exit 0
 fi
 export GITHUB_FOLDER=$folder
+case $shape in short | tokens) GITHUB_OPTIONS=${GITHUB_OPTIONS:-$github_options_short} ;; esac
 
 case $shape in
 plain)
@@ -54,7 +58,7 @@ tokens)
     done) &
     turner=$!
     url=$(github_url alice/locks)\&token-file=$folder/token ;;
-front)
+front | short)
     github_start
     read -ra arguments <<<"${GITHUB_FRONT:---limit 1000000/3600 --writes 1000000/3600}"
     github_start_front "${arguments[@]}"

@@ -8,8 +8,8 @@
 #   --only     the rows that are named, at their sample size
 # Every suite prints TAP. Its output is kept in build/logs and shown when a case failed, or when it
 # has figures to report. Suites of a lane run one after another: `time`, which measure time, `k8s`,
-# which mostly wait for an API server, and, at low priority, `cpu`, which never wait. The three
-# lanes run side by side. The last line is "N passed, N failed".
+# which mostly wait for a server, and, at low priority, `cpu`, which never wait. The three lanes run
+# side by side. The last line is "N passed, N failed".
 set -euo pipefail
 
 table=tests/suites.txt
@@ -18,6 +18,7 @@ figures+=' waiters dead poller deaths threads forks lost torture simulate execut
 figures+=' explore redis-one contend servers cuts mutants fuzz coverage rd-once rd-hist rd-line'
 figures+=' rd-dead rd-lost rd-kills rd-thr rd-mute k8s-elect k8s-fault k8s-crowd k8s-tasks'
 figures+=' container rd-proc k8s-dead k8s-left k8s-way hostile-r hostile-k hostile-rm hostile-km'
+figures+=' github github-num github-st'
 # Planted faults of the network stores take turns: this commit's hash chooses a quarter of them.
 turns=4
 commit=$(git -C "$(dirname "$0")" rev-parse --short=6 HEAD 2>/dev/null || echo 000000)

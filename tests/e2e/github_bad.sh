@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The GitHub store in trouble: on-github.sh front github_bad.sh PROGRAM. Repositories and tokens that
-# cannot be used, limits with each combination of headers, and refs that people changed by hand.
-# Prints TAP.
+# The GitHub store in trouble: on-github.sh front github_bad.sh PROGRAM. Repositories and tokens
+# that cannot be used, limits with each combination of headers, and refs that people changed by
+# hand. Prints TAP.
 set -euo pipefail
 
 here=$(dirname "$(realpath "$0")")
@@ -161,7 +161,7 @@ ref_deleted() {
 worker_deleted() {
     local ref
     hold worker 60
-    for ref in $(api GET git/matching-refs/leasehold/w/ | gives '" ".join(r["ref"] for r in it)'); do
+    for ref in $(api GET git/matching-refs/leasehold/w | gives '" ".join(w["ref"] for w in it)'); do
         api DELETE "git/$ref" # of a worker that was lost before, too
     done
     ends worker 76 '^lost: worker: '

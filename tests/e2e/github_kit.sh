@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Shared by the test scripts on an emulated GitHub (scripts/on-github.sh); to be sourced after
 # kit.sh. Calls of the API as a person would make them, and the front's faults.
+set -euo pipefail
 
 # api METHOD PATH [BODY]: prints the reply; a path without / in front is one of alice/locks.
 api() {
