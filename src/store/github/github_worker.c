@@ -349,7 +349,6 @@ void github_worker_done(struct github *github)
 {
     struct github_worker *worker = &github->worker;
     int64_t until_ms = host_boot_ms() + DONE_MS;
-    poller_call_at(github->poller, &worker->timer, POLLER_NEVER);
     worker->waiting = (struct list){0};
     github_request_cancel(&worker->request);
     json_decref(worker->refs);
@@ -360,4 +359,5 @@ void github_worker_done(struct github *github)
         poller_step(github->poller);
     }
     github_request_cancel(&worker->request);
+    poller_call_at(github->poller, &worker->timer, POLLER_NEVER);
 }
