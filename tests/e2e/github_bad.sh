@@ -28,6 +28,13 @@ ends() { # ends KEY STATUS [PATTERN]: the holder, with such a line on stderr
     [[ $status == "$2" ]] && { [[ $# == 2 ]] || grep -qE -- "$3" "$work/$1.err"; }
 }
 
+# A case may fail before its faults are used up.
+case_alone() { # as case_of
+    reset
+    : >"$GITHUB_LOG"
+    case_of "$@"
+}
+
 # ---- repositories and tokens ----
 
 repositories() {
@@ -194,19 +201,17 @@ foreign() {
     says 0 '' acquire other
 }
 
-case_of 'a repository that is missing, empty, archived or private: 77, and why' repositories
-case_of 'a token without rights, refused or missing' tokens
-case_of 'no redirect is followed' redirects
-case_of 'too many workers: 69, and what to do' workers_limit
-case_of 'limits: a short pause is kept, by 403 and 429, Retry-After and reset' short_pauses
-case_of 'limits: of a long one the end is told' long_pauses
-: >"$GITHUB_LOG"
-case_of 'limits: within a grant, each request is sent again' within_acquire
-: >"$GITHUB_LOG"
-case_of 'limits: within a heartbeat, the lock is not lost' within_hold
-case_of 'limits: past the lease, the lock is lost before others get it' past_the_lease
-case_of 'a ref deleted by hand: the holder has lost' ref_deleted
-case_of 'the ref of a worker deleted by hand: it has lost' worker_deleted
-case_of 'a ref moved back: refused, and the holder has lost' moved_back
-case_of 'a commit that is no record: 69 for that key, and it is listed' foreign
+case_alone 'a repository that is missing, empty, archived or private: 77, and why' repositories
+case_alone 'a token without rights, refused or missing' tokens
+case_alone 'no redirect is followed' redirects
+case_alone 'too many workers: 69, and what to do' workers_limit
+case_alone 'limits: a short pause is kept, by 403 and 429, Retry-After and reset' short_pauses
+case_alone 'limits: of a long one the end is told' long_pauses
+case_alone 'limits: within a grant, each request is sent again' within_acquire
+case_alone 'limits: within a heartbeat, the lock is not lost' within_hold
+case_alone 'limits: past the lease, the lock is lost before others get it' past_the_lease
+case_alone 'a ref deleted by hand: the holder has lost' ref_deleted
+case_alone 'the ref of a worker deleted by hand: it has lost' worker_deleted
+case_alone 'a ref moved back: refused, and the holder has lost' moved_back
+case_alone 'a commit that is no record: 69 for that key, and it is listed' foreign
 finish
