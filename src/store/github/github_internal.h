@@ -226,6 +226,8 @@ void github_operation_fail(struct github_operation *operation, enum reply_status
 bool github_judge(struct github_operation *operation, struct store_reply *reply);
 void github_judge_on_reply(struct github_operation *operation, const struct github_reply *reply);
 void github_operation_judged(struct github_operation *operation);
+/* The same, but a list does not go on. False if a heartbeat is read first. */
+bool github_operation_report(struct github_operation *operation);
 
 /* github_list.c */
 void github_list_begin(struct github_operation *operation);

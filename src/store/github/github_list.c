@@ -101,10 +101,8 @@ void github_list_next(struct github_operation *operation)
             github_operation_read_commit(operation, sha);
             return;
         }
-        if (list_is_wanted(operation)) {
-            github_operation_judged(operation);
+        if (list_is_wanted(operation) && !github_operation_report(operation))
             return;
-        }
         github_head_release(github, operation->head);
         operation->head = NULL;
     }

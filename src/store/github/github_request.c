@@ -118,8 +118,8 @@ static bool operation_holds(const struct github_operation *operation)
            head->revision == condition->revision;
 }
 
-/* The head is current: replies with it, unless a heartbeat must be read first. */
-void github_operation_judged(struct github_operation *operation)
+/* The head is current: replies with it. False if a heartbeat must be read first. */
+bool github_operation_report(struct github_operation *operation)
 {
     const struct store_request *request = &operation->base.request;
     const struct github_head *head = operation->head;
@@ -136,14 +136,21 @@ void github_operation_judged(struct github_operation *operation)
     if (reply.present)
         reply.written = (struct stamp){.revision = head->revision, .time_ms = head->time_ms};
     if (!github_judge(operation, &reply))
-        return;
-    if (!lists) {
+        return false;
+    if (lists) {
+        pending_extend(&operation->base);
+        pending_reply(&operation->base, &reply);
+    } else {
         github_operation_finish(operation, &reply);
-        return;
     }
-    pending_extend(&operation->base);
-    pending_reply(&operation->base, &reply);
-    github_list_next(operation);
+    return true;
+}
+
+void github_operation_judged(struct github_operation *operation)
+{
+    bool lists = operation->base.request.verb == VERB_STORE_LIST;
+    if (github_operation_report(operation) && lists)
+        github_list_next(operation);
 }
 
 /* ---- requests ---- */
