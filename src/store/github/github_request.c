@@ -242,6 +242,11 @@ static void operation_write_commit(struct github_operation *operation)
         return;
     }
     operation->commit.revision = operation_revision(operation);
+    if (operation->commit.revision > REVISION_MAX) {
+        github_operation_fail(operation, REPLY_TROUBLE,
+                              "no revision is left, or the server's Date is wrong");
+        return;
+    }
     github_commit_unique(github, unique);
     text_init(&text, github->message, sizeof github->message);
     github_commit_message(&operation->base.request, operation->commit.revision, unique, &text);
