@@ -101,11 +101,12 @@ void github_operation_fail(struct github_operation *operation, enum reply_status
 static void operation_fail_by(struct github_operation *operation, const struct github_reply *reply)
 {
     bool denied = reply->status == 401 || reply->status == 403;
+    const char *why = reply->why[0] != '\0' ? reply->why : GITHUB_MALFORMED;
     github_operation_finish(operation,
                             &(struct store_reply){.result = denied ? REPLY_DENIED : REPLY_TROUBLE,
                                                   .now_ms = TIME_UNKNOWN,
                                                   .refused = reply->refused,
-                                                  .why = reply->why});
+                                                  .why = why});
 }
 
 static bool operation_holds(const struct github_operation *operation)
@@ -286,8 +287,8 @@ static void operation_write_ref(struct github_operation *operation)
 
 static void operation_on_tree(struct github_operation *operation, const struct github_reply *reply)
 {
-    const char *sha = github_string(reply->json, "sha");
-    if (reply->status != 201 || strlen(sha) != GITHUB_SHA) {
+    const char *sha = github_sha(reply->json);
+    if (reply->status != 201 || sha[0] == '\0') {
         operation_fail_by(operation, reply);
         return;
     }
@@ -298,8 +299,8 @@ static void operation_on_tree(struct github_operation *operation, const struct g
 static void operation_on_commit_written(struct github_operation *operation,
                                         const struct github_reply *reply)
 {
-    const char *sha = github_string(reply->json, "sha");
-    bool made = reply->status == 201 && strlen(sha) == GITHUB_SHA;
+    const char *sha = github_sha(reply->json);
+    bool made = reply->status == 201 && sha[0] != '\0';
     operation->commit.time_ms =
         github_time_ms(github_string(json_object_get(reply->json, "committer"), "date"));
     if (made && operation->commit.time_ms >= 0) {
@@ -332,7 +333,7 @@ static void operation_written(struct github_operation *operation)
 static void operation_on_ref_written(struct github_operation *operation,
                                      const struct github_reply *reply)
 {
-    if (reply->status == 200 || reply->status == 201) {
+    if (github_ref_is_at(reply, operation->sha)) {
         operation_written(operation);
     } else if (reply->status == 422 || reply->status == 404 || reply->status == 409) {
         operation->refused = true;
@@ -368,14 +369,14 @@ static void operation_on_head(struct github_operation *operation)
 static void operation_on_ref(struct github_operation *operation, const struct github_reply *reply)
 {
     struct github_head *head = operation->head;
-    const char *sha = github_string(json_object_get(reply->json, "object"), "sha");
+    const char *sha = github_sha(json_object_get(reply->json, "object"));
     bool current = head->known && (reply->status == 304 || strcmp(sha, head->sha) == 0);
     if (reply->status == 404) {
         github_head_set_absent(operation->github, head);
         operation_on_head(operation);
     } else if (reply->status == 304 && !head->known) {
         github_operation_fail(operation, REPLY_TROUBLE, "GitHub answered 304 to a first request");
-    } else if (reply->status != 304 && (reply->status != 200 || strlen(sha) != GITHUB_SHA)) {
+    } else if (reply->status != 304 && (reply->status != 200 || sha[0] == '\0')) {
         operation_fail_by(operation, reply);
     } else if (current) {
         (void)snprintf(head->etag, sizeof head->etag, "%s", reply->etag != NULL ? reply->etag : "");
@@ -392,7 +393,7 @@ static void operation_on_commit(struct github_operation *operation,
 {
     struct github *github = operation->github;
     struct github_commit commit;
-    const char *tree = github_string(json_object_get(reply->json, "tree"), "sha");
+    const char *tree = github_sha(json_object_get(reply->json, "tree"));
     if (reply->status != 200) {
         operation_fail_by(operation, reply);
         return;
@@ -410,7 +411,7 @@ static void operation_on_commit(struct github_operation *operation,
         return;
     }
     text_copy(operation->head->etag, sizeof operation->head->etag, operation->etag);
-    if (strlen(tree) == GITHUB_SHA)
+    if (tree[0] != '\0')
         text_copy(github->tree, sizeof github->tree, tree);
     operation_on_head(operation);
 }
