@@ -282,10 +282,10 @@ static void worker_on_examined(void *owner, const struct github_reply *reply)
     char path[GITHUB_PATH];
     bool known = reply->status == 200 && reply->now_ms != TIME_UNKNOWN &&
                  github_beat_parse(reply->json, &beat_ms, &stale_ms) == NULL;
-    int64_t dead_ms = reply->now_ms - beat_ms - stale_ms - GITHUB_MARGIN_MS;
-    if (!known || dead_ms < 0)
+    int64_t dead_ms = known ? reply->now_ms - beat_ms - stale_ms - GITHUB_MARGIN_MS : -1;
+    if (dead_ms < 0)
         worker->live++;
-    if (known && dead_ms > HOUR_S * 1000) {
+    if (dead_ms > HOUR_S * 1000) {
         (void)snprintf(path, sizeof path, "git/%s", github_string(ref, "ref"));
         worker_send(github, "DELETE", path, /* body= */ NULL, worker_on_removed);
     } else {
