@@ -17,7 +17,8 @@ figures='k8s check fencing once power damage failing kills runkills runstops run
 figures+=' waiters dead poller deaths threads forks lost torture simulate executor local-queue'
 figures+=' explore redis-one contend servers cuts mutants fuzz coverage rd-once rd-hist rd-line'
 figures+=' rd-dead rd-lost rd-kills rd-thr rd-mute k8s-elect k8s-fault k8s-crowd k8s-tasks'
-figures+=' container rd-proc k8s-dead k8s-left k8s-way hostile-r hostile-k hostile-rm hostile-km'
+figures+=' container rd-proc k8s-dead k8s-left k8s-way hostile-r hostile-k hostile-g hostile-rm'
+figures+=' hostile-km'
 # Planted faults of the network stores take turns: this commit's hash chooses a quarter of them.
 turns=4
 commit=$(git -C "$(dirname "$0")" rev-parse --short=6 HEAD 2>/dev/null || echo 000000)

@@ -71,19 +71,24 @@ static const json_t *member_at(const json_t *object, const char *path)
     return object;
 }
 
-static bool object_applies(const json_t *object, const struct variant *variant)
+/* Each item of a history has its commit inside. */
+static const json_t *commit_of(const json_t *object)
 {
     const json_t *commit = json_object_get(object, "commit");
+    return commit != NULL ? commit : object;
+}
+
+static bool object_applies(const json_t *object, const struct variant *variant)
+{
+    const json_t *commit = commit_of(object);
     switch ((enum api_action)variant->action) {
     case API_SET:
     case API_REMOVE:
-        return member_at(object, variant->text) != NULL ||
-               (commit != NULL && object_applies(commit, variant));
+        return member_at(object, variant->text) != NULL || member_at(commit, variant->text) != NULL;
     case API_LINE:
-        return strstr(message_of(commit != NULL ? commit : object), variant->text) != NULL;
+        return strstr(message_of(commit), variant->text) != NULL;
     case API_RECORD:
-        return strstr(message_of(commit != NULL ? commit : object), "\n\nLeasehold-Revision: ") !=
-               NULL;
+        return strstr(message_of(commit), "\n\nLeasehold-Revision: ") != NULL;
     default:
         return true;
     }

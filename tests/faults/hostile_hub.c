@@ -318,7 +318,7 @@ static void decode_path(const char *target, char out[NAME_SIZE])
 void hub_answer(const char *method, const char *target, const char *etag, const json_t *body,
                 struct api_answer *out)
 {
-    char path[NAME_SIZE];
+    char path[NAME_SIZE] = "";
     const char *rest, *query = strchr(target, '?');
     decode_path(target, path);
     if ((rest = after(path, HUB_REPOSITORY "/git")) != NULL)
