@@ -129,6 +129,8 @@ const char *github_commit_parse(const json_t *commit, struct github_commit *out)
             return "the commit is not a record of leasehold";
         out->bytes = from + 2;
         out->length = (size_t)(to - out->bytes);
+        if (out->length > RECORD_MAX)
+            return "the record is too long";
     }
     return commit_parse_date(commit, &out->time_ms);
 }
