@@ -23,6 +23,8 @@ enum {
     SECONDARY_MAX_MS = 16 * SECONDARY_MS, /* … up to this */
 };
 
+static const int64_t number_max = (int64_t)1 << 40; /* of a header; times of it cannot overflow */
+
 struct github_minute {
     int64_t number; /* since boot */
     unsigned sent[GITHUB_KINDS], writes;
@@ -220,7 +222,7 @@ static int64_t github_header_number(const struct json_reply *reply, const char *
     const char *value = http_header(reply->response, name, /* index= */ 0);
     char *end = NULL;
     long long number = value != NULL ? strtoll(value, &end, 10) : -1;
-    return end != value && number >= 0 && number <= INT64_MAX / 1000 ? number : -1;
+    return end != value && number >= 0 && number <= number_max ? number : -1;
 }
 
 /* Until the server's limit starts again, if it is used up; otherwise −1. */

@@ -111,7 +111,8 @@ void executor_forget(struct task *task)
     task_free(task);
 }
 
-/* True if the reply is new: then the entry owns it. */
+/* True if the reply is new: then the entry owns it. One that is too long would be evicted at once.
+ */
 static bool cache_reply(struct executor *executor, struct record_cache_entry *entry,
                         struct saved_reply *saved_reply)
 {
@@ -119,7 +120,8 @@ static bool cache_reply(struct executor *executor, struct record_cache_entry *en
     saved_reply->saved_at_ms = executor_now(executor);
     const struct store_reply *before =
         entry->saved_reply != NULL ? &entry->saved_reply->reply : NULL;
-    bool has_record = said->result == REPLY_OK || said->result == REPLY_CONFLICT;
+    bool has_record =
+        (said->result == REPLY_OK || said->result == REPLY_CONFLICT) && said->length <= RECORD_MAX;
     bool older = before != NULL && before->present && said->present &&
                  stamp_order(&said->written) < stamp_order(&before->written);
     if (has_record && !older)

@@ -3,8 +3,9 @@
  * Hostile servers: a table of variants (what a server does wrong), a table of verbs (the commands
  * of the program), and every pair of them at several depths: the nth reply is hostile, the ones
  * before it are good. hostile_redis.c proxies a real Redis server and changes its replies;
- * hostile_k8s.c replies from an API server of its own (hostile_api.c). Lock semantics are not
- * judged here, only that no server crashes, blocks, floods or deceives the program.
+ * hostile_k8s.c and hostile_github.c reply from servers of their own (hostile_api.c,
+ * hostile_hub.c). Lock semantics are not judged here, only that no server crashes, blocks, floods
+ * or deceives the program.
  */
 #ifndef LEASEHOLD_TESTS_HOSTILE_H
 #define LEASEHOLD_TESTS_HOSTILE_H
@@ -77,7 +78,7 @@ int64_t wire_now_ms(void);
 
 /* ---- verbs ---- */
 
-enum { ON_NEITHER = 0, ON_REDIS = 1, ON_K8S = 2 };
+enum { ON_NEITHER = 0, ON_REDIS = 1, ON_K8S = 2, ON_GITHUB = 4 };
 
 struct hostile_verb {
     const char *name;
@@ -88,9 +89,11 @@ struct hostile_verb {
     int64_t stop_after_ms;                  /* SIGTERM then; 0: never */
     unsigned calls;                         /* each has a timeout of its own */
     unsigned stores;
-    unsigned plants; /* the fault that it contains on purpose */
-    int good;        /* the status with a good server */
-    bool is_ours;    /* a stand-in: this program with --client */
+    unsigned plants;     /* the fault that it contains on purpose … */
+    unsigned planted_on; /* … with these stores; 0: with all */
+    int good;            /* the status with a good server */
+    bool writes;         /* status 0 says that its last write happened */
+    bool is_ours;        /* a stand-in: this program with --client */
     bool no_json;
 };
 
@@ -117,6 +120,7 @@ enum fault {
     FAULT_STATUS = 4,
     FAULT_CONTROL = 8,
     FAULT_MEMORY = 16,
+    FAULT_TRUST = 32, /* success, although no reply confirmed the write */
 };
 
 struct run {
@@ -132,7 +136,7 @@ struct run {
 /* The part that differs between suites. */
 struct suite {
     const char *name;
-    unsigned store; /* ON_REDIS or ON_K8S */
+    unsigned store; /* ON_REDIS, ON_K8S or ON_GITHUB */
     const struct variant *variants;
     size_t variant_count;
     const char *const *modes; /* appended to the URL */
@@ -147,6 +151,8 @@ struct suite {
     /* From now on the nth reply is hostile, or all from it on. NULL: none is. */
     void (*arm)(const struct variant *variant, unsigned nth, bool always);
     unsigned (*replies)(bool *out_hit); /* since then */
+    /* True if no reply has confirmed the last write since then. NULL: unknown. */
+    bool (*is_unconfirmed)(void);
 };
 
 /* State of a worker. */

@@ -125,6 +125,24 @@ static size_t read_reply(int file, char *reply)
     return length;
 }
 
+/* Moves the ref of a key, and takes every reply for a success. */
+static int trust(const char *url)
+{
+    static char reply[REPLY_MAX];
+    static const char body[] = "{\"ref\":\"refs/leasehold/k/k\","
+                               "\"sha\":\"00000000000000000000000000000000000000aa\"}";
+    char request[512];
+    int file = wire_connect(port_of(url));
+    int length = snprintf(request, sizeof request,
+                          "POST /repos/alice/locks/git/refs HTTP/1.1\r\nContent-Length: %zu\r\n"
+                          "\r\n%s",
+                          sizeof body - 1, body);
+    if (file < 0 || send(file, request, (size_t)length, MSG_NOSIGNAL) <= 0)
+        return 69;
+    (void)read_reply(file, reply);
+    return 0;
+}
+
 static int be_greedy(int file)
 {
     struct bytes all = {0};
@@ -146,6 +164,8 @@ int hostile_client(char **args)
     const char *what = args[0], *url = args[1];
     if (strcmp(what, "library") == 0)
         return use_library(url, strtoll(args[2], NULL, 10));
+    if (strcmp(what, "trust") == 0)
+        return trust(url);
     int file = ask(url);
     if (strcmp(what, "greed") == 0)
         return be_greedy(file);

@@ -7,17 +7,9 @@
 #ifndef LEASEHOLD_TESTS_HOSTILE_K8S_H
 #define LEASEHOLD_TESTS_HOSTILE_K8S_H
 
-#include "hostile.h"
-
-#include <jansson.h>
+#include "hostile_http.h"
 
 /* ---- the good server ---- */
-
-struct api_answer {
-    int status;
-    json_t *json;
-    char watched[64]; /* a watch of this collection begins; otherwise empty */
-};
 
 /* Called on every change; `object` is borrowed. */
 typedef void api_changed(const char *collection, const char *type, const json_t *object);
@@ -32,28 +24,6 @@ json_t *api_copy(void);
 void api_set(const json_t *objects);
 
 /* ---- the hostile one ---- */
-
-enum k8s_action {
-    API_STATUS,  /* that status; with the text as the message of a Status, or the body as it is */
-    API_BODY,    /* the text as the body */
-    API_SET,     /* in each object: the member at the path `text` becomes the JSON `more` */
-    API_REMOVE,  /* in each object: no member at the path `text` */
-    API_ROOT,    /* in the reply itself: the member at `text` becomes `more` */
-    API_HEADER,  /* one more header line */
-    API_DATE,    /* another Date; NULL: none */
-    API_RAW,     /* the text as the whole reply */
-    API_LENGTH,  /* Content-Length is off by `number` */
-    API_CHUNKED, /* the body in chunks, with the text as the end of each */
-    API_CUT,     /* the first `number` bytes; below 0: all but that many */
-    API_DRIP,    /* byte by byte */
-    API_ENDLESS, /* `text` instead of the body, then `more` forever */
-    API_LONG,    /* a JSON string of `number` bytes as the message */
-    API_NEST,    /* `text` repeated `number` times */
-    API_REPLAY,  /* the previous body again */
-    API_ITEMS,   /* each item of a list, or an event, `number` times */
-    API_PAGES,   /* the same, and the list continues at an unknown position */
-    API_EVENT,   /* before an event: this line, `number` times */
-};
 
 extern const struct variant k8s_variants[];
 extern const size_t k8s_variant_count;

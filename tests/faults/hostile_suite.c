@@ -81,12 +81,10 @@ static const char *name_faults(unsigned faults)
     static const struct {
         unsigned fault;
         const char *name;
-    } names[] = {{FAULT_CRASH, " crash"},
-                 {FAULT_LATE, " late"},
-                 {FAULT_STATUS, " status"},
-                 {FAULT_CONTROL, " control character"},
-                 {FAULT_MEMORY, " memory"}};
-    static char buffer[64];
+    } names[] = {{FAULT_CRASH, " crash"},   {FAULT_LATE, " late"},
+                 {FAULT_STATUS, " status"}, {FAULT_CONTROL, " control character"},
+                 {FAULT_MEMORY, " memory"}, {FAULT_TRUST, " trust"}};
+    static char buffer[80];
     struct text text;
     text_init(&text, buffer, sizeof buffer);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -99,6 +97,11 @@ static const char *name_faults(unsigned faults)
 static bool is_of(const struct hostile_verb *verb, const struct suite *suite)
 {
     return (verb->stores & suite->store) != 0;
+}
+
+static bool is_planted(const struct hostile_verb *verb, const struct suite *suite)
+{
+    return verb->plants != 0 && (verb->planted_on == 0 || (verb->planted_on & suite->store) != 0);
 }
 
 /* ---- printing one case ---- */
@@ -353,7 +356,7 @@ static int run_suite(struct plan *plan)
     }
     try_good(plan, &worker);
     for (size_t i = 0; i < hostile_verb_count; i++) {
-        if (hostile_verbs[i].plants != 0)
+        if (is_planted(&hostile_verbs[i], plan->suite))
             find_planted(plan, &worker, i);
     }
     worker_close(&worker);

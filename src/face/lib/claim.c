@@ -103,8 +103,11 @@ static enum lh_outcome claim_check_held(struct lh_claims *claims, const char *ke
 {
     json_t *issue = NULL;
     enum lh_outcome outcome = claim_read_issue(claims, key, &issue, report);
-    if (outcome == LH_OK && (strcmp(github_string(issue, "state"), "open") != 0 ||
-                             !claim_has_label(issue, claims->label)))
+    json_int_t number = json_integer_value(json_object_get(issue, "number"));
+    if (outcome == LH_OK &&
+        ((uint64_t)number != strtoull(key, NULL, 10) || /* it is the issue whose lock we hold */
+         strcmp(github_string(issue, "state"), "open") != 0 ||
+         !claim_has_label(issue, claims->label)))
         outcome = LH_BUSY;
     if (outcome == LH_OK && was_done) {
         outcome = claim_check_relabelled(claims, key, report);

@@ -23,6 +23,19 @@ json_t *github_tree_body(void)
                      "The refs below refs/leasehold keep locks of leasehold.\n");
 }
 
+const char *github_sha(const json_t *object)
+{
+    const char *sha = github_string(object, "sha");
+    bool valid = strlen(sha) == GITHUB_SHA && strspn(sha, "0123456789abcdef") == GITHUB_SHA;
+    return valid ? sha : "";
+}
+
+bool github_ref_is_at(const struct github_reply *reply, const char *sha)
+{
+    return (reply->status == 200 || reply->status == 201) &&
+           strcmp(github_sha(json_object_get(reply->json, "object")), sha) == 0;
+}
+
 void github_commit_unique(struct github *github, char out[48])
 {
     (void)snprintf(out, 48, "%llx-%llu", (unsigned long long)github->callbacks.session,
@@ -116,6 +129,8 @@ const char *github_commit_parse(const json_t *commit, struct github_commit *out)
             return "the commit is not a record of leasehold";
         out->bytes = from + 2;
         out->length = (size_t)(to - out->bytes);
+        if (out->length > RECORD_MAX)
+            return "the record is too long";
     }
     return commit_parse_date(commit, &out->time_ms);
 }

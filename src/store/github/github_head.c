@@ -123,12 +123,14 @@ const char *github_head_set(struct github *github, struct github_head *head, con
     text_copy(head->sha, sizeof head->sha, sha);
     head->etag[0] = '\0';
     const struct record *record = github_head_record(github, head);
-    if (record != NULL && head->key == NULL)
-        head->key = strdup(record->key);
-    if (record != NULL && head->key != NULL && strcmp(head->key, record->key) != 0) {
+    if (record != NULL)
+        github_ref_name(record->key, name);
+    if (record != NULL && strcmp(head->name, name) != 0) {
         head->known = false;
         return "the ref of this key has the record of another key";
     }
+    if (record != NULL && head->key == NULL)
+        head->key = strdup(record->key);
     github_worker_count(github, head);
     return NULL;
 }

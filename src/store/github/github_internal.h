@@ -22,6 +22,8 @@ enum {
     GITHUB_WHY = 512,
 };
 
+#define GITHUB_MALFORMED "the reply of GitHub lacks what it must contain"
+
 struct diagnosis;
 struct github;
 struct github_operation;
@@ -132,6 +134,11 @@ void github_commit_message(const struct store_request *request, uint64_t revisio
 const char *github_commit_parse(const json_t *commit, struct github_commit *out);
 /* The body of the request that makes the tree of all our commits. */
 json_t *github_tree_body(void);
+/* The name of a commit or tree, of 40 hexadecimal digits: it becomes a part of paths. "": it has
+ * none. */
+const char *github_sha(const json_t *object);
+/* True if the reply to a ref write says that the ref points to this commit now. */
+bool github_ref_is_at(const struct github_reply *reply, const char *sha);
 /* A text that no other commit has. */
 void github_commit_unique(struct github *github, char out[48]);
 /* The same for the commit of a worker. */
@@ -234,6 +241,8 @@ void github_judge_on_reply(struct github_operation *operation, const struct gith
 bool github_operation_report(struct github_operation *operation);
 /* The same; a list goes on with the next key. */
 void github_operation_judged(struct github_operation *operation);
+/* The same, but a list does not go on. False if a heartbeat is read first. */
+bool github_operation_report(struct github_operation *operation);
 
 /* github_list.c */
 void github_list_begin(struct github_operation *operation);

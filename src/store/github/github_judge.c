@@ -113,8 +113,9 @@ static void peer_on_ref(struct github_operation *operation, const struct github_
     const struct github_peer *peer = peer_find(operation->github, operation->session);
     if (reply->status == 404) {
         peer_set(operation, "", /* beat_ms= */ -1, /* stale_ms= */ 0);
-    } else if (reply->status != 200 || strlen(sha) != GITHUB_SHA) {
-        github_operation_fail(operation, REPLY_TROUBLE, reply->why);
+    } else if (reply->status != 200 || sha[0] == '\0') {
+        github_operation_fail(operation, REPLY_TROUBLE,
+                              reply->why[0] != '\0' ? reply->why : GITHUB_MALFORMED);
     } else if (peer != NULL && strcmp(peer->sha, sha) == 0) {
         peer_set(operation, sha, peer->beat_ms, peer->stale_ms);
     } else {

@@ -51,8 +51,8 @@ static const char *list_take(struct github_operation *operation, const char **ou
     while (operation->index < json_array_size(operation->refs)) {
         const json_t *ref = json_array_get(operation->refs, operation->index++);
         const char *name = github_string(ref, "ref");
-        *out_sha = github_string(json_object_get(ref, "object"), "sha");
-        if (strncmp(name, before, sizeof before - 1) == 0 && strlen(*out_sha) == GITHUB_SHA &&
+        *out_sha = github_sha(json_object_get(ref, "object"));
+        if (strncmp(name, before, sizeof before - 1) == 0 && *out_sha[0] != '\0' &&
             strlen(name) < sizeof before + GITHUB_NAME_MAX)
             return name + sizeof before - 1;
     }
@@ -149,7 +149,8 @@ void github_history_on_reply(struct github_operation *operation, const struct gi
     const json_t *item;
     struct github_commit commit;
     if (reply->status != 200 || !json_is_array(reply->json)) {
-        github_operation_fail(operation, REPLY_TROUBLE, reply->why);
+        github_operation_fail(operation, REPLY_TROUBLE,
+                              reply->why[0] != '\0' ? reply->why : GITHUB_MALFORMED);
         return;
     }
     json_t *list = json_incref(reply->json);

@@ -311,8 +311,8 @@ static void operation_on_tree(struct github_operation *operation, const struct g
 static void operation_on_commit_written(struct github_operation *operation,
                                         const struct github_reply *reply)
 {
-    const char *sha = github_string(reply->json, "sha");
-    bool made = reply->status == 201 && strlen(sha) == GITHUB_SHA;
+    const char *sha = github_sha(reply->json);
+    bool made = reply->status == 201 && sha[0] != '\0';
     operation->commit.time_ms =
         github_time_ms(github_string(json_object_get(reply->json, "committer"), "date"));
     if (made && operation->commit.time_ms >= 0) {
@@ -345,7 +345,7 @@ static void operation_written(struct github_operation *operation)
 static void operation_on_ref_written(struct github_operation *operation,
                                      const struct github_reply *reply)
 {
-    if (reply->status == 200 || reply->status == 201) {
+    if (github_ref_is_at(reply, operation->sha)) {
         operation_written(operation);
     } else if (reply->status == 422 || reply->status == 404 || reply->status == 409) {
         operation->refused = true;
@@ -389,7 +389,7 @@ static void operation_check_repository(struct github_operation *operation)
 static void operation_on_ref(struct github_operation *operation, const struct github_reply *reply)
 {
     struct github_head *head = operation->head;
-    const char *sha = github_string(json_object_get(reply->json, "object"), "sha");
+    const char *sha = github_sha(json_object_get(reply->json, "object"));
     bool current = head->known && (reply->status == 304 || strcmp(sha, head->sha) == 0);
     if (reply->status == 404 && head->sha[0] != '\0' && !operation->checked) {
         operation->checked = true; /* without the right to read, everything is 404 */
@@ -416,7 +416,7 @@ static void operation_on_commit(struct github_operation *operation,
 {
     struct github *github = operation->github;
     struct github_commit commit;
-    const char *tree = github_string(json_object_get(reply->json, "tree"), "sha");
+    const char *tree = github_sha(json_object_get(reply->json, "tree"));
     if (reply->status != 200) {
         github_operation_fail_by(operation, reply);
         return;
@@ -441,7 +441,7 @@ static void operation_on_commit(struct github_operation *operation,
         return;
     }
     text_copy(operation->head->etag, sizeof operation->head->etag, operation->etag);
-    if (strlen(tree) == GITHUB_SHA)
+    if (tree[0] != '\0')
         text_copy(github->tree, sizeof github->tree, tree);
     operation_on_head(operation);
 }

@@ -59,7 +59,7 @@ static void worker_resume(struct github *github, const char *why)
 static void worker_fail(struct github *github, enum github_worker_state state, const char *why)
 {
     struct github_worker *worker = &github->worker;
-    (void)snprintf(worker->why, sizeof worker->why, "%s", why);
+    (void)snprintf(worker->why, sizeof worker->why, "%s", why[0] != '\0' ? why : GITHUB_MALFORMED);
     worker->state = state;
     worker->alive_ms = 0;
     poller_call_at(github->poller, &worker->timer, POLLER_NEVER);
@@ -134,9 +134,9 @@ static void worker_on_commit(void *owner, const struct github_reply *reply)
 {
     struct github *github = owner;
     struct github_worker *worker = &github->worker;
-    const char *sha = github_string(reply->json, "sha");
+    const char *sha = github_sha(reply->json);
     char path[GITHUB_PATH];
-    if (reply->status != 201 || strlen(sha) != GITHUB_SHA) {
+    if (reply->status != 201 || sha[0] == '\0') {
         worker_on_beat_trouble(github, reply, /* of_ref= */ false);
         return;
     }
@@ -159,7 +159,7 @@ static void worker_on_ref(void *owner, const struct github_reply *reply)
 {
     struct github *github = owner;
     struct github_worker *worker = &github->worker;
-    if (reply->status != 200 && reply->status != 201) {
+    if (!github_ref_is_at(reply, worker->sha)) {
         worker_on_beat_trouble(github, reply, /* of_ref= */ true);
         return;
     }
@@ -243,18 +243,32 @@ static void worker_admit(struct github *github, size_t others)
     worker_beat(github);
 }
 
+/* The name of a ref of a worker: no other ref is ever deleted. */
+static bool worker_is_ref(const char *name)
+{
+    static const char before[] = "refs/" GITHUB_WORKER_REFS;
+    const char *session = name + sizeof before - 1;
+    return strncmp(name, before, sizeof before - 1) == 0 && session[0] != '\0' &&
+           strspn(session, "0123456789abcdef") == strlen(session) && strlen(session) <= 16;
+}
+
 /* Reads the heartbeats of the others one by one: the dead ones do not count. */
 static void worker_examine_next(struct github *github)
 {
     struct github_worker *worker = &github->worker;
-    const json_t *ref = json_array_get(worker->refs, worker->index);
     char path[GITHUB_PATH];
-    if (ref == NULL) {
+    const char *sha = "";
+    for (; worker->index < json_array_size(worker->refs); worker->index++) {
+        const json_t *ref = json_array_get(worker->refs, worker->index);
+        sha = github_sha(json_object_get(ref, "object"));
+        if (sha[0] != '\0' && worker_is_ref(github_string(ref, "ref")))
+            break;
+    }
+    if (worker->index >= json_array_size(worker->refs)) {
         worker_admit(github, worker->live);
         return;
     }
-    (void)snprintf(path, sizeof path, "git/commits/%.40s",
-                   github_string(json_object_get(ref, "object"), "sha"));
+    (void)snprintf(path, sizeof path, "git/commits/%s", sha);
     worker_send(github, "GET", path, /* body= */ NULL, worker_on_examined);
 }
 
