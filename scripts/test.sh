@@ -18,7 +18,7 @@ figures+=' waiters dead poller deaths threads forks lost torture simulate execut
 figures+=' explore redis-one contend servers cuts mutants fuzz coverage rd-once rd-hist rd-line'
 figures+=' rd-dead rd-lost rd-kills rd-thr rd-mute k8s-elect k8s-fault k8s-crowd k8s-tasks'
 figures+=' container rd-proc k8s-dead k8s-left k8s-way hostile-r hostile-k hostile-rm hostile-km'
-figures+=' github github-num github-st'
+figures+=' hostile-g github github-num github-st github-w'
 # Planted faults of the network stores take turns: this commit's hash chooses a quarter of them.
 turns=4
 commit=$(git -C "$(dirname "$0")" rev-parse --short=6 HEAD 2>/dev/null || echo 000000)

@@ -103,7 +103,7 @@ void github_head_set_absent(struct github *github, struct github_head *head)
 const char *github_head_set(struct github *github, struct github_head *head, const char *sha,
                             const struct github_commit *commit)
 {
-    char *bytes = NULL;
+    char *bytes = NULL, name[GITHUB_NAME_MAX + 1];
     bool same = strcmp(sha, head->sha) == 0;
     if (commit->revision < head->revision || (commit->revision == head->revision && !same))
         return "the ref was moved back, so tokens could repeat; move it to its newest commit "
@@ -123,14 +123,15 @@ const char *github_head_set(struct github *github, struct github_head *head, con
     text_copy(head->sha, sizeof head->sha, sha);
     head->etag[0] = '\0';
     const struct record *record = github_head_record(github, head);
-    if (record != NULL)
+    if (record != NULL) {
         github_ref_name(record->key, name);
-    if (record != NULL && strcmp(head->name, name) != 0) {
-        head->known = false;
-        return "the ref of this key has the record of another key";
+        if (strcmp(head->name, name) != 0) {
+            head->known = false;
+            return "the ref of this key has the record of another key";
+        }
+        if (head->key == NULL)
+            head->key = strdup(record->key);
     }
-    if (record != NULL && head->key == NULL)
-        head->key = strdup(record->key);
     github_worker_count(github, head);
     return NULL;
 }

@@ -75,9 +75,10 @@ enum github_worker_state {
 struct github_worker {
     enum github_worker_state state;
     struct github_request request;
-    struct list waiting; /* operations that need it, by base.in_queue */
-    int64_t sent_ms;     /* when the heartbeat in flight was sent */
-    int64_t alive_ms;    /* when the last heartbeat that arrived was sent */
+    struct list waiting;      /* operations that need it, by base.in_queue */
+    char sha[GITHUB_SHA + 1]; /* of the heartbeat in flight */
+    int64_t sent_ms;          /* when the heartbeat in flight was sent */
+    int64_t alive_ms;         /* when the last heartbeat that arrived was sent */
     unsigned failures;
     bool exists;    /* the ref may exist already: it is moved */
     size_t held;    /* heads with `held` */

@@ -109,7 +109,7 @@ static void peer_set(struct github_operation *operation, const char *sha, int64_
 
 static void peer_on_ref(struct github_operation *operation, const struct github_reply *reply)
 {
-    const char *sha = github_string(json_object_get(reply->json, "object"), "sha");
+    const char *sha = github_sha(json_object_get(reply->json, "object"));
     const struct github_peer *peer = peer_find(operation->github, operation->session);
     if (reply->status == 404) {
         peer_set(operation, "", /* beat_ms= */ -1, /* stale_ms= */ 0);

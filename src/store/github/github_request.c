@@ -103,13 +103,13 @@ void github_operation_fail_by(struct github_operation *operation, const struct g
 {
     bool empty = reply->status == 409;
     bool denied = empty || reply->status == 401 || reply->status == 403;
+    const char *why = reply->why[0] != '\0' ? reply->why : GITHUB_MALFORMED;
     github_operation_finish(
-        operation,
-        &(struct store_reply){.result = denied ? REPLY_DENIED : REPLY_TROUBLE,
-                              .now_ms = TIME_UNKNOWN,
-                              .refused = reply->refused,
-                              .why = empty ? "the repository is empty; push a first commit to it"
-                                           : reply->why});
+        operation, &(struct store_reply){
+                       .result = denied ? REPLY_DENIED : REPLY_TROUBLE,
+                       .now_ms = TIME_UNKNOWN,
+                       .refused = reply->refused,
+                       .why = empty ? "the repository is empty; push a first commit to it" : why});
 }
 
 static bool operation_holds(const struct github_operation *operation)
@@ -299,8 +299,8 @@ static void operation_write_ref(struct github_operation *operation)
 
 static void operation_on_tree(struct github_operation *operation, const struct github_reply *reply)
 {
-    const char *sha = github_string(reply->json, "sha");
-    if (reply->status != 201 || strlen(sha) != GITHUB_SHA) {
+    const char *sha = github_sha(reply->json);
+    if (reply->status != 201 || sha[0] == '\0') {
         github_operation_fail_by(operation, reply);
         return;
     }
@@ -399,7 +399,7 @@ static void operation_on_ref(struct github_operation *operation, const struct gi
         operation_on_head(operation);
     } else if (reply->status == 304 && !head->known) {
         github_operation_fail(operation, REPLY_TROUBLE, "GitHub answered 304 to a first request");
-    } else if (reply->status != 304 && (reply->status != 200 || strlen(sha) != GITHUB_SHA)) {
+    } else if (reply->status != 304 && (reply->status != 200 || sha[0] == '\0')) {
         github_operation_fail_by(operation, reply);
     } else if (current) {
         (void)snprintf(head->etag, sizeof head->etag, "%s", reply->etag != NULL ? reply->etag : "");

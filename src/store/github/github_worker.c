@@ -144,6 +144,7 @@ static void worker_on_commit(void *owner, const struct github_reply *reply)
         return; /* the commit is recent: its ref would revive the session */
     if (reply->sent_ms > 0)
         worker->sent_ms = reply->sent_ms;
+    text_copy(worker->sha, sizeof worker->sha, sha);
     if (!worker->exists) {
         worker_ref_path(github, "refs/", path);
         worker_send(github, "POST", "git/refs", json_pack("{s:s, s:s}", "ref", path, "sha", sha),
