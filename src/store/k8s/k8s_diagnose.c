@@ -84,7 +84,7 @@ static void k8s_check_identity(const struct diagnosis *diagnosis, struct k8s *k8
 static void k8s_check_time(const struct diagnosis *diagnosis, int64_t now_ms)
 {
     char shown[DURATION_SHOWN];
-    int64_t ahead_s = now_ms / 1000 - host_wall_ms() / 1000;
+    int64_t ahead_s = now_ms != TIME_UNKNOWN ? now_ms / 1000 - host_wall_ms() / 1000 : 0;
     const char *apart = duration_show((ahead_s < 0 ? -ahead_s : ahead_s) * 1000, shown);
     if (now_ms == TIME_UNKNOWN)
         diagnosis_report(
