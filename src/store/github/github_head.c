@@ -103,7 +103,7 @@ void github_head_set_absent(struct github *github, struct github_head *head)
 const char *github_head_set(struct github *github, struct github_head *head, const char *sha,
                             const struct github_commit *commit)
 {
-    char *bytes = NULL, name[GITHUB_NAME_MAX + 1];
+    char *bytes = NULL;
     bool same = strcmp(sha, head->sha) == 0;
     if (commit->revision < head->revision || (commit->revision == head->revision && !same))
         return "the ref was moved back, so tokens could repeat; move it to its newest commit "
@@ -124,6 +124,7 @@ const char *github_head_set(struct github *github, struct github_head *head, con
     head->etag[0] = '\0';
     const struct record *record = github_head_record(github, head);
     if (record != NULL) {
+        char name[GITHUB_NAME_MAX + 1];
         github_ref_name(record->key, name);
         if (strcmp(head->name, name) != 0) {
             head->known = false;
