@@ -152,13 +152,13 @@ void github_ref_name(const char *key, char out[GITHUB_NAME_MAX + 1])
     text_add_bytes(&name, digits, HASH_DIGITS);
 }
 
-bool github_ref_key(const char *name, char *out, size_t size)
+bool github_ref_key(const char *name, char *key, size_t size)
 {
     char again[GITHUB_NAME_MAX + 1];
     struct url_part part = {.at = name, .length = strlen(name)};
-    if (!url_decode(part, out, size))
+    if (!url_decode(part, key, size))
         return false;
-    github_ref_name(out, again);
+    github_ref_name(key, again);
     return strcmp(again, name) == 0;
 }
 

@@ -46,7 +46,7 @@ bool github_url_parse(const char *url, bool loopback, struct github_url *out, st
  */
 void github_ref_name(const char *key, char out[GITHUB_NAME_MAX + 1]);
 /* The key of a name that is not hashed; false if it is hashed, or the name of no key. */
-bool github_ref_key(const char *name, char *out, size_t size);
+bool github_ref_key(const char *name, char *key, size_t size);
 /* The beginning of the names of all keys with this prefix, except hashed ones. */
 void github_ref_prefix(const char *prefix, char out[GITHUB_NAME_MAX + 1]);
 /* The name as a part of a URL's path: % is %25. */

@@ -88,9 +88,12 @@ static bool reply_ref(int file)
                             : reply_json(file, "404 Not Found", "{}");
 }
 
+#define SHA "\"sha\": \"cccccccccccccccccccccccccccccccccccccccc\""
+
+/* A commit, a tree and a ref in one. */
 static bool serve(int file, const char *request)
 {
-    static const char made[] = "{\"sha\": \"cccccccccccccccccccccccccccccccccccccccc\","
+    static const char made[] = "{" SHA ", \"object\": {" SHA "},"
                                "\"committer\": {\"date\": \"" DATE "\"}}";
     bool posts = strncmp(request, "POST", 4) == 0;
     if (server.forbids)
@@ -226,7 +229,7 @@ static void a_chain_that_went_back_is_refused(void **state)
     server.head = 'b';
     for (server.revision = 8; server.revision <= 9; server.revision++) {
         assert_int_equal(store_read(), REPLY_TROUBLE);
-        assert_non_null(strstr(heard.why, "moved the ref back"));
+        assert_non_null(strstr(heard.why, "was moved back"));
     }
     assert_int_equal(store_read(), REPLY_OK);
 }

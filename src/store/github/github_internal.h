@@ -242,8 +242,6 @@ void github_judge_on_reply(struct github_operation *operation, const struct gith
 bool github_operation_report(struct github_operation *operation);
 /* The same; a list goes on with the next key. */
 void github_operation_judged(struct github_operation *operation);
-/* The same, but a list does not go on. False if a heartbeat is read first. */
-bool github_operation_report(struct github_operation *operation);
 
 /* github_list.c */
 void github_list_begin(struct github_operation *operation);
