@@ -34,14 +34,14 @@ static struct github_peer *peer_use(struct github *github, uint64_t session)
     return peer;
 }
 
-/* By what is known of its worker: a grant is as recent as its own write, too. */
+/* By what is known of its worker: a grant is as recent as its own write, too. So a grant whose
+ * worker has no ref is dead only when a read that lags behind would show the ref. */
 static bool is_stale(const struct github_operation *operation, const struct github_peer *peer,
                      const struct grant *grant)
 {
     int64_t seen_ms =
         peer->beat_ms > grant->renewed.time_ms ? peer->beat_ms : grant->renewed.time_ms;
-    return peer->beat_ms < 0 ||
-           has_passed(operation, &(struct stamp){.time_ms = seen_ms}, peer->stale_ms);
+    return has_passed(operation, &(struct stamp){.time_ms = seen_ms}, peer->stale_ms);
 }
 
 static void peer_read(struct github_operation *operation, uint64_t session)
