@@ -15,7 +15,7 @@ struct github_limit;
 struct github_limit *github_limit_get(uint64_t account);
 void github_limit_put(struct github_limit **limit); /* accepts NULL */
 
-/* What one client may use. */
+/* The share of one client. */
 struct github_share {
     int64_t pace_ms;
     unsigned budget; /* 0: half of the server's limit */

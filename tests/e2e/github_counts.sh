@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What the GitHub store costs, counted at the server: on-github.sh front github_counts.sh PROGRAM
+# Requests of the GitHub store, counted at the server: on-github.sh front github_counts.sh PROGRAM
 # SECONDS. All times are divided by 60, so that 60 s are an hour; with fewer SECONDS the counts are
 # multiplied. Prints TAP, and the figures.
 set -euo pipefail

@@ -99,7 +99,7 @@ struct github_watch {
 
 enum { GITHUB_SHOWS_MAX = 64 };
 
-/* What people see of a grant on an issue; see github_show.c. */
+/* The grants that are shown on issues; see github_show.c. */
 struct github_show;
 
 struct github {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What people see on the issue whose number is a key: an assignee, a label, and one comment per
- * grant, edited when the grant ends. Each call is sent once, behind all other requests, and its
+ * Shows a grant on the issue whose number is the key: an assignee, a label, and one comment, which
+ * is edited when the grant ends. Each call is sent once, behind all other requests, and its
  * failure is ignored. Nothing is read here to decide, and no rule depends on it. A grant that ends
  * before it was shown gets its comment only. The calls of an issue are sent in order.
  */
