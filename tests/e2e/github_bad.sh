@@ -70,9 +70,9 @@ redirects() {
 workers_limit() {
     says 69 '1 workers exceed 60 writes an hour; use a longer .stale=, fewer workers or more' \
         "$program" run k --store-timeout 8s --store "${url%%\?*}?stale=5m&writes=60" -- true
-    hold room 3
+    hold room 12
     says 69 '^unavailable: k: .* 2 workers exceed 4000 writes' \
-        "$program" run k --store-timeout 8s --store "${url%%\?*}?$options&writes=4000" -- true
+        "$program" run k --store-timeout 5s --store "${url%%\?*}?$options&writes=4000" -- true
     ends room 0
 }
 
