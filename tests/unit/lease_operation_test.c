@@ -72,6 +72,18 @@ static void a_renewal_reads_where_the_store_only_tests(void **state)
     assert_line("idle + start -> operation; delete if token stands 1024");
 }
 
+/* Only a holder renews by its session; an operation never does, whatever its request says. */
+static void an_operation_does_not_renew_by_session(void **state)
+{
+    (void)state;
+    facts.tests_grant = facts.renews_by_session = true;
+    (void)neighbour(VERB_ACQUIRE, "b");
+    use_verb(VERB_RELEASE, token_in_store("b"));
+    options.request.bound = true;
+    begin();
+    assert_line("idle + start -> operation; delete if token stands 1024");
+}
+
 static void an_errand_that_breaks_never_goes_blind(void **state)
 {
     (void)state;
@@ -310,6 +322,7 @@ int main(void)
         LEASE_TEST(an_errand_renews_by_token),
         LEASE_TEST(an_errand_goes_blind_where_the_store_tests),
         LEASE_TEST(a_renewal_reads_where_the_store_only_tests),
+        LEASE_TEST(an_operation_does_not_renew_by_session),
         LEASE_TEST(an_errand_that_breaks_never_goes_blind),
         LEASE_TEST(an_operators_verb_reads_first),
         LEASE_TEST(an_errand_uses_what_is_known),

@@ -438,6 +438,22 @@ static void an_unknown_time_has_no_end(void **state)
     assert_look(KEY_HELD, "a", 1000000, -1);
 }
 
+/* Where the session keeps its bound grants alive, a renewal writes only to lengthen the TTL. */
+static void a_renewal_by_session_writes_only_a_longer_ttl(void **state)
+{
+    (void)state;
+    facts.renews_by_session = true;
+    struct request request = asking("a");
+    request.bound = true;
+    assert_granted(act(request));
+    struct request renewal = doing(VERB_RENEW, "a");
+    renewal.ttl_ms = TTL_MS;
+    assert_kind(act(renewal), VERDICT_DONE, /* write= */ false);
+    renewal.ttl_ms = 2 * TTL_MS;
+    assert_kind(act(renewal), VERDICT_DONE, /* write= */ true);
+    assert_int_equal(grant_of("a")->ttl_ms, 2 * TTL_MS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,6 +487,7 @@ int main(void)
         cmocka_unit_test_setup(a_delayed_key_shows_after_whom, fresh),
         cmocka_unit_test_setup(without_a_clock_no_end_is_shown, fresh),
         cmocka_unit_test_setup(an_unknown_time_has_no_end, fresh),
+        cmocka_unit_test_setup(a_renewal_by_session_writes_only_a_longer_ttl, fresh),
     };
     return cmocka_run_group_tests_name("rules_end", tests, NULL, NULL);
 }
