@@ -222,6 +222,8 @@ static const char *text_for(unsigned bits)
     }
     if ((bits & FAULT_NEEDS_JUDGE) != 0)
         text_add(&text, "sessions in place of a clock");
+    if ((bits & FAULT_NEEDS_ALL_SESSIONS) != 0)
+        text_add(&text, "sessions of unbound grants");
     for (char *letter = message; *letter != '\0'; letter++)
         *letter = (char)(*letter == '_' ? ' ' : tolower((unsigned char)*letter));
     return message;
@@ -382,7 +384,10 @@ static int status_of_hunt(enum fault fault)
 /* With the lack of a clock as a bit of its own: some faults need it. */
 static unsigned claimed_bits(void)
 {
-    return suite_bits() | (suite_facts().judge == JUDGE_SESSION ? FAULT_NEEDS_JUDGE : 0);
+    /* Where heartbeats keep sessions alive, only those with bound grants are known. */
+    bool all = (suite_bits() & STORE_RENEWS_SESSION) == 0;
+    return suite_bits() | (suite_facts().judge == JUDGE_SESSION ? FAULT_NEEDS_JUDGE : 0) |
+           (all ? FAULT_NEEDS_ALL_SESSIONS : 0);
 }
 
 /* Runs without a fault first: a suite that always fails would catch every fault. */

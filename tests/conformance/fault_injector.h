@@ -8,8 +8,9 @@
 
 #include "store/store.h"
 
-/* In place of a capability: the store has no clock and judges by sessions. */
-enum { FAULT_NEEDS_JUDGE = 1 << 30 };
+/* In place of capabilities: the store has no clock and judges by sessions; and it knows those of all
+ * grants, not of bound ones only. */
+enum { FAULT_NEEDS_JUDGE = 1 << 30, FAULT_NEEDS_ALL_SESSIONS = 1 << 29 };
 
 /* name, the cases that must catch it, the bits without which it has no effect, description */
 #define FAULT_LIST(X)                                                                              \
@@ -60,7 +61,7 @@ enum { FAULT_NEEDS_JUDGE = 1 << 30 };
     X(COOLING_EARLY, "judge", FAULT_NEEDS_JUDGE, "a cooldown is over at once")                     \
     X(DELAY_UNREPORTED, "judge", FAULT_NEEDS_JUDGE, "the end of a lock-delay is not reported")     \
     X(DELAY_EARLY, "judge", FAULT_NEEDS_JUDGE, "a lock-delay is over at once")                     \
-    X(DEATH_ENDS_LEASE, "judge", FAULT_NEEDS_JUDGE,                                                \
+    X(DEATH_ENDS_LEASE, "judge", FAULT_NEEDS_JUDGE | FAULT_NEEDS_ALL_SESSIONS,                     \
       "a lease is named as expired when its session has ended")                                    \
     X(WAKE_LOST, "wake", STORE_SESSIONS | STORE_WATCHES, "a named session is not woken")           \
     X(WAKE_TWICE, "wake", STORE_SESSIONS | STORE_WATCHES, "a named session is woken twice")        \
