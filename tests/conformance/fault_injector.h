@@ -8,8 +8,8 @@
 
 #include "store/store.h"
 
-/* In place of capabilities: the store has no clock and judges by sessions; and it knows those of all
- * grants, not of bound ones only. */
+/* In place of capabilities: the store has no clock and judges by sessions; and it knows those of
+ * all grants, not of bound ones only. */
 enum { FAULT_NEEDS_JUDGE = 1 << 30, FAULT_NEEDS_ALL_SESSIONS = 1 << 29 };
 
 /* name, the cases that must catch it, the bits without which it has no effect, description */
