@@ -117,7 +117,7 @@ typedef void lh_done_fn(void *user, struct lh_lease *lease, const struct lh_repo
 struct lh_open_options {
     size_t size;
     const char *holder; /* your name, shown to others; default "host:pid" */
-    int64_t timeout_ms; /* the store may fail or not reply for this long; default 10 s */
+    int64_t timeout_ms; /* the store may fail for this long; default 10 s, on github 60 s */
     bool own_loop;      /* no thread: you poll lh_fd() */
     lh_event_fn *on_event;
     void *user; /* passed to on_event */
@@ -133,11 +133,9 @@ struct lh_meta {
 
 struct lh_acquire_options {
     size_t size;
-    int64_t ttl_ms;        /* 0: the store's default, 30 s, on github 5 min; renewed at a third,
-                            * lost at two thirds; the minimum is 10 ms on memory, 100 ms on
-                            * file, 500 ms on redis, 1 s on k8s, 10 s on github. Bound leases
-                            * always have the default where the store renews all leases of a
-                            * process together */
+    int64_t ttl_ms;        /* 0: the default, 30 s; renewed at a third, lost at two thirds; at least
+                            * 10 ms on memory, 100 ms on file, 500 ms on redis, 1 s on k8s; on
+                            * github 10 s, default 5 min, which bound leases always have */
     int64_t wait_ms;       /* 0: do not wait; LH_WAIT_FOREVER; with several keys, for each key */
     int64_t cooldown_ms;   /* after a release the key is LH_COOLING for this long */
     int64_t lock_delay_ms; /* after a crash nobody is granted the key for this long */

@@ -206,7 +206,7 @@ case_alone 'a token without rights, refused or missing' tokens
 case_alone 'no redirect is followed' redirects
 case_alone 'too many workers: 69, and what to do' workers_limit
 case_alone 'limits: a short pause is kept, by 403 and 429, Retry-After and reset' short_pauses
-case_alone 'limits: of a long one the end is told' long_pauses
+case_alone 'limits: the end of a long pause is stated' long_pauses
 case_alone 'limits: within a grant, each request is sent again' within_acquire
 case_alone 'limits: within a heartbeat, the lock is not lost' within_hold
 case_alone 'limits: past the lease, the lock is lost before others get it' past_the_lease

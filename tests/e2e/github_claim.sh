@@ -241,7 +241,7 @@ case_of 'issues are claimed by number' in_order
 case_of 'or by the priority of their labels' by_priority
 case_of 'CMD gets the issue, without control characters' environment
 case_of 'pull requests are no issues' pulls_are_skipped
-case_of 'a worker waits for an issue, forever or so long' waits
+case_of 'a worker waits for an issue, without or with a limit' waits
 case_of 'also after others, for longer than a lease lasts' goes_on
 case_of 'and ends by a signal' is_interrupted
 case_of 'success: the label is replaced, the record says done' success

@@ -270,7 +270,7 @@ static void answer_issue(const char *method, const char *rest, const json_t *bod
 
 /* ---- paths ---- */
 
-/* What follows the beginning; NULL: it is another path. */
+/* The rest of the path; NULL: it begins otherwise. */
 static const char *after(const char *path, const char *beginning)
 {
     size_t length = strlen(beginning);

@@ -24,7 +24,7 @@ enum { SESSION = 7, REPLIES_MS = 10000, KEYS = 1500, SMALL_STACK = 256 * 1024 };
 
 #define DATE "2026-01-01T00:00:00Z"
 
-/* What the server does. */
+/* The behaviour of the server. */
 static struct {
     bool has_date, keeps_silent; /* silent: to a commit of a heartbeat */
     bool forbids;                /* 404 to everything, as without the right to read */

@@ -247,7 +247,7 @@ static const char *apply_options(struct lh_client *client, const char *url,
     if (!client_is_holder(holder))
         return "usage: the holder must be 1 to 128 bytes of UTF-8 without control characters";
     if (options.timeout_ms < 0 || options.timeout_ms > TTL_MAX_MS)
-        return "usage: the timeout must be 0 (the default, 10 s) to 24 h";
+        return "usage: the timeout must be 0 (the default) to 24 h";
     struct text shown;
     text_init(&shown, client->url, sizeof client->url);
     url_redact(url, &shown);
