@@ -98,6 +98,9 @@ struct settings {
     int64_t rate;                /* collect */
     const char *kind;            /* doctor, collect */
     uint64_t above;              /* epoch: a token; 0: none */
+    const char *listen, *unix_path; /* serve */
+    bool stdio;
+    int64_t connections_max;
 };
 
 enum value_kind {
@@ -168,6 +171,7 @@ struct command {
     X(watermark)        \
     X(claim)            \
     X(k8s_run)          \
+    X(serve)            \
     X(name)             \
     X(collect)          \
     X(epoch)            \

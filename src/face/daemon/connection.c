@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections: bytes in, commands out; replies in the order of the commands. Commands on different
+ * keys run side by side; a command on a key that an earlier one still uses, or behind one that
+ * waits, is left in the buffer. All buffers are limited, and a slow peer is cut.
+ */
+#include "face/daemon/daemon_internal.h"
+
+#include "base/check.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- memory ---- */
+
+/* Counts the buffers of a connection. False if all connections together have too much. */
+static bool connection_account(struct daemon_connection *connection)
+{
+    struct daemon *daemon = connection->daemon;
+    size_t now = stream_buffered(connection->stream);
+    daemon->buffered += now - connection->buffered;
+    bool grows = now > connection->buffered;
+    connection->buffered = now;
+    return !grows || daemon->buffered <= BUFFERED_MAX;
+}
+
+struct daemon_slot *connection_slot(struct daemon_connection *connection)
+{
+    struct daemon *daemon = connection->daemon;
+    struct list_node *node = list_pop(&daemon->free_slots);
+    struct daemon_slot *slot =
+        node != NULL ? LIST_ENTRY(node, struct daemon_slot, node) : malloc(sizeof *slot);
+    if (slot == NULL)
+        return NULL;
+    *slot = (struct daemon_slot){.connection = connection, .daemon = daemon, .bucket = -1};
+    list_append(&connection->slots, &slot->node);
+    connection->slot_count++;
+    return slot;
+}
+
+struct daemon_slot *connection_slot_before(struct daemon_slot *slot)
+{
+    struct daemon_connection *connection = slot->connection;
+    struct daemon_slot *before = connection_slot(connection);
+    list_remove(&connection->slots, &slot->node);
+    list_append(&connection->slots, &slot->node);
+    return before;
+}
+
+static void slot_free(struct daemon_slot *slot)
+{
+    free(slot->reply);
+    free(slot->memory);
+    slot->reply = slot->memory = NULL;
+    list_prepend(&slot->daemon->free_slots, &slot->node);
+}
+
+void slots_free(struct daemon *daemon)
+{
+    for (struct list_node *node; (node = list_pop(&daemon->free_slots)) != NULL;)
+        free(LIST_ENTRY(node, struct daemon_slot, node));
+}
+
+/* ---- replies ---- */
+
+unsigned slot_protocol(const struct daemon_slot *slot)
+{
+    return slot->connection != NULL ? slot->connection->protocol : 2;
+}
+
+static void connection_write(struct daemon_connection *connection, const char *bytes, size_t length)
+{
+    stream_write(connection->stream, bytes, length);
+}
+
+static void connection_unblock(struct daemon_connection *connection)
+{
+    if (!connection->pausing || connection->ending)
+        return;
+    connection->pausing = false;
+    stream_set_paused(connection->stream, false);
+}
+
+/* Sends the replies that now have their turn. */
+static void connection_send_finished(struct daemon_connection *connection)
+{
+    for (;;) {
+        struct daemon_slot *slot =
+            LIST_ENTRY(connection->slots.first, struct daemon_slot, node);
+        if (slot == NULL || slot->reply == NULL)
+            break;
+        connection_write(connection, slot->reply, slot->reply_length);
+        list_remove(&connection->slots, &slot->node);
+        connection->slot_count--;
+        slot_free(slot);
+    }
+    if (connection->slot_count == 0 && connection->input_over)
+        connection_end_after_replies(connection);
+}
+
+void slot_reply_bytes(struct daemon_slot *slot, const char *bytes, size_t length)
+{
+    struct daemon_connection *connection = slot->connection;
+    ASSERT(slot->reply == NULL && slot->acquisition == NULL);
+    if (connection == NULL) {
+        slot_free(slot);
+        return;
+    }
+    if (slot->bucket >= 0)
+        connection->keys_in_flight[slot->bucket]--;
+    if (connection->alone == slot)
+        connection->alone = NULL;
+    if (connection->slots.first == &slot->node) {
+        connection_write(connection, bytes, length);
+        list_remove(&connection->slots, &slot->node);
+        connection->slot_count--;
+        slot_free(slot);
+        connection_send_finished(connection);
+    } else if ((slot->reply = malloc(length > 0 ? length : 1)) != NULL) {
+        memcpy(slot->reply, bytes, length);
+        slot->reply_length = length;
+    } else {
+        connection_end(connection, CONNECTION_CUT);
+        return;
+    }
+    connection_unblock(connection);
+}
+
+void slot_reply(struct daemon_slot *slot, const struct resp_reply *reply)
+{
+    if (reply->overflow)
+        slot_reply_error(slot, "ERR", "failed: the reply is too long");
+    else
+        slot_reply_bytes(slot, reply->bytes, reply->length);
+}
+
+void slot_reply_error(struct daemon_slot *slot, const char *code, const char *text)
+{
+    char bytes[1024];
+    struct resp_reply reply;
+    resp_reply_init(&reply, bytes, sizeof bytes, slot_protocol(slot));
+    resp_reply_error(&reply, code, text);
+    slot_reply_bytes(slot, reply.bytes, reply.length);
+}
+
+void connection_push(struct daemon_connection *connection, const struct resp_reply *reply)
+{
+    if (!connection->ending && !reply->overflow)
+        connection_write(connection, reply->bytes, reply->length);
+}
+
+/* ---- commands ---- */
+
+static void connection_refuse(struct daemon_connection *connection, const char *wrong)
+{
+    struct daemon_slot *slot = connection_slot(connection);
+    connection->daemon->counters.refused++;
+    if (slot != NULL)
+        slot_reply_error(slot, "ERR", wrong);
+    connection_end_after_replies(connection);
+}
+
+/* Starts the complete commands; returns the bytes that they took. */
+static size_t connection_on_bytes(void *owner, const char *bytes, size_t length)
+{
+    static const struct resp_command_limits limits = {.bulk_max = COMMAND_BULK_MAX,
+                                                      .total_max = COMMAND_MAX};
+    struct daemon_connection *connection = owner;
+    size_t used = 0;
+    while (used < length && !connection->ending) {
+        struct resp_command command;
+        size_t size = 0;
+        const char *wrong = NULL;
+        if (connection->slot_count >= PIPELINE_MAX || connection->alone != NULL)
+            break;
+        enum resp_result result =
+            resp_command_feed(bytes + used, length - used, &limits, &command, &size, &wrong);
+        if (result == RESP_MORE)
+            return used;
+        if (result == RESP_BROKEN) {
+            connection_refuse(connection, wrong);
+            return length;
+        }
+        if (command.count > 0 && !dispatch_command(connection, &command))
+            break;
+        used += size;
+    }
+    if (connection->ending)
+        return length;
+    if (used < length) {
+        connection->pausing = true;
+        stream_set_paused(connection->stream, true);
+    }
+    return used;
+}
+
+/* ---- life ---- */
+
+static void connection_free(struct daemon_connection *connection)
+{
+    struct daemon *daemon = connection->daemon;
+    for (struct list_node *node; (node = list_pop(&connection->slots)) != NULL;) {
+        struct daemon_slot *slot = LIST_ENTRY(node, struct daemon_slot, node);
+        slot->connection = NULL;
+        if (slot->reply != NULL || slot->unused) /* otherwise a call in flight has it */
+            slot_free(slot);
+    }
+    daemon->buffered -= connection->buffered;
+    stream_free(&connection->stream);
+    list_remove(&daemon->connections, &connection->node);
+    daemon->connection_count--;
+    if (daemon->options->stdio)
+        daemon->stopping = true;
+    free(connection);
+}
+
+void connection_end(struct daemon_connection *connection, enum connection_end end)
+{
+    if (connection->ending && connection->stream == NULL)
+        return;
+    connection->ending = true;
+    if (end == CONNECTION_CUT)
+        connection->daemon->counters.cut++;
+    watches_end_all(connection);
+    acquisitions_orphan(connection);
+    bindings_end(connection, /* release= */ end == CONNECTION_PEER_CLOSED);
+    connection_free(connection);
+}
+
+void connection_end_after_replies(struct daemon_connection *connection)
+{
+    connection->ending = true;
+    if (connection->slot_count == 0)
+        stream_end_after_flush(connection->stream);
+    else
+        connection->input_over = true;
+}
+
+static void connection_on_ended(void *owner, enum stream_end end, const char *why)
+{
+    struct daemon_connection *connection = owner;
+    bool closed = end == STREAM_CLOSED;
+    if (!closed && end != STREAM_CUT)
+        daemon_log(connection->daemon, DAEMON_WARNING, "connection_cut", why);
+    connection_end(connection, closed ? CONNECTION_PEER_CLOSED : CONNECTION_CUT);
+}
+
+void connection_open(struct daemon *daemon, int in, int out, const char *name)
+{
+    struct daemon_connection *connection = calloc(1, sizeof *connection);
+    struct stream_callbacks callbacks = {.bytes = connection_on_bytes,
+                                         .ended = connection_on_ended,
+                                         .owner = connection,
+                                         .in_max = CONNECTION_IN_MAX,
+                                         .out_max = CONNECTION_OUT_MAX};
+    if (connection != NULL)
+        connection->stream = stream_adopt(daemon->poller, in, out, name, &callbacks);
+    if (connection == NULL || connection->stream == NULL) {
+        free(connection);
+        (void)close(in);
+        return;
+    }
+    connection->daemon = daemon;
+    connection->who = &may_everything;
+    connection->protocol = 2;
+    connection->number = ++daemon->last_connection;
+    list_append(&daemon->connections, &connection->node);
+    daemon->counters.connections++;
+    daemon->connection_count++;
+}

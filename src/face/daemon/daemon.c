@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of the daemon: sockets, signals, and the turn of the loop. In one turn all readable
+ * connections start their commands, then the store is stepped once, then all replies are sent.
+ */
+#include "face/daemon/daemon_internal.h"
+
+#include "base/text.h"
+#include "process/host.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+void daemon_log(const struct daemon *daemon, enum daemon_level level, const char *event,
+                const char *text)
+{
+    daemon->options->log(daemon->options->user, level, event, text);
+}
+
+/* ---- the turn ---- */
+
+static void daemon_step_store(void *owner)
+{
+    struct daemon *daemon = owner;
+    (void)lh_step(daemon->client);
+}
+
+void daemon_turn(struct daemon *daemon)
+{
+    poller_defer(daemon->poller, &daemon->turn_end);
+}
+
+static void daemon_on_store(void *owner, unsigned what)
+{
+    (void)what;
+    daemon_turn(owner);
+}
+
+/* ---- signals ---- */
+
+static void daemon_on_signal(void *owner, unsigned what)
+{
+    struct daemon *daemon = owner;
+    struct signalfd_siginfo info;
+    (void)what;
+    if (read(daemon->signal_watch.file, &info, sizeof info) != (ssize_t)sizeof info)
+        return;
+    daemon_log(daemon, DAEMON_INFO, "stopping",
+               info.ssi_signo == SIGTERM ? "received SIGTERM" : "received SIGINT");
+    daemon->stopping = true;
+}
+
+static bool daemon_watch_signals(struct daemon *daemon)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    daemon->signal_watch = (struct poller_watch){.file = signalfd(-1, &set, SFD_CLOEXEC),
+                                                 .ready = daemon_on_signal,
+                                                 .owner = daemon};
+    return daemon->signal_watch.file >= 0 &&
+           poller_watch(daemon->poller, &daemon->signal_watch, POLLER_READ);
+}
+
+/* ---- sockets ---- */
+
+static void daemon_on_accepted(void *owner, int file, const struct listener_peer *peer)
+{
+    struct daemon *daemon = owner;
+    if (daemon->connection_count < daemon->options->connections_max) {
+        connection_open(daemon, file, file, peer->address);
+        return;
+    }
+    static const char full[] = "-ERR max number of connections reached; see --max-connections\r\n";
+    (void)send(file, full, sizeof full - 1, MSG_NOSIGNAL);
+    (void)close(file);
+    daemon->counters.refused++;
+}
+
+/* False with `why`. */
+static bool daemon_listen_unix(struct daemon *daemon, const struct listener_callbacks *callbacks,
+                               struct text *why)
+{
+    const char *path = daemon->options->unix_path;
+    switch (listener_open_unix(daemon->poller, path, callbacks, &daemon->local, why)) {
+    case LISTENER_OPEN:
+        return true;
+    case LISTENER_IN_USE:
+    case LISTENER_FAILED:
+        break;
+    }
+    if (daemon->options->unix_required)
+        return false;
+    daemon_log(daemon, DAEMON_WARNING, "socket_skipped", why->bytes);
+    return true;
+}
+
+static bool daemon_listen(struct daemon *daemon, struct text *why)
+{
+    struct listener_callbacks callbacks = {.accepted = daemon_on_accepted, .owner = daemon};
+    if (daemon->options->stdio) {
+        connection_open(daemon, STDIN_FILENO, STDOUT_FILENO, "stdio");
+        return true;
+    }
+    if (daemon->options->address != NULL) {
+        daemon->tcp =
+            listener_open_tcp(daemon->poller, daemon->options->address, &callbacks, why);
+        if (daemon->tcp == NULL)
+            return false;
+    }
+    if (daemon->options->unix_path != NULL && !daemon_listen_unix(daemon, &callbacks, why))
+        return false;
+    if (daemon->tcp != NULL || daemon->local != NULL)
+        return true;
+    text_clear(why);
+    text_add(why, "no socket is open: give --listen, --unix or --stdio");
+    return false;
+}
+
+static void daemon_announce(struct daemon *daemon)
+{
+    char addresses[1024];
+    struct text text;
+    text_init(&text, addresses, sizeof addresses);
+    if (daemon->tcp != NULL)
+        listener_describe(daemon->tcp, &text);
+    if (daemon->tcp != NULL && daemon->local != NULL)
+        text_add(&text, "\n");
+    if (daemon->local != NULL)
+        listener_describe(daemon->local, &text);
+    daemon->options->ready(daemon->options->user, addresses);
+}
+
+/* ---- life ---- */
+
+static void daemon_serve(struct daemon *daemon)
+{
+    while (!daemon->stopping) {
+        poller_wait(daemon->poller, -1);
+        poller_step(daemon->poller);
+    }
+}
+
+/* Grants are left to their TTL: their clients still use them (D1). */
+static void daemon_cut_connections(struct daemon *daemon)
+{
+    listener_free(&daemon->tcp);
+    listener_free(&daemon->local);
+    while (daemon->connections.first != NULL)
+        connection_end(LIST_ENTRY(daemon->connections.first, struct daemon_connection, node),
+                       CONNECTION_CUT);
+}
+
+static void daemon_free(struct daemon *daemon)
+{
+    daemon_cut_connections(daemon);
+    acquisitions_free(daemon);
+    request_ids_free(daemon);
+    if (daemon->store_watch.poller != NULL)
+        (void)poller_watch(daemon->poller, &daemon->store_watch, 0);
+    if (daemon->signal_watch.poller != NULL)
+        (void)poller_watch(daemon->poller, &daemon->signal_watch, 0);
+    if (daemon->signal_watch.file > 0)
+        (void)close(daemon->signal_watch.file);
+    poller_cancel_deferred(&daemon->turn_end);
+    slots_free(daemon);
+    table_done(&daemon->request_ids);
+    table_done(&daemon->bindings);
+    poller_free(&daemon->poller);
+    free(daemon);
+}
+
+static bool daemon_start(struct daemon *daemon, struct text *why)
+{
+    daemon->poller = poller_new();
+    if (daemon->poller == NULL || !table_init(&daemon->request_ids) ||
+        !table_init(&daemon->bindings)) {
+        text_add(why, "out of memory or descriptors");
+        return false;
+    }
+    daemon->store_watch = (struct poller_watch){
+        .file = lh_fd(daemon->client), .ready = daemon_on_store, .owner = daemon};
+    daemon->turn_end = (struct poller_deferred){.run = daemon_step_store, .owner = daemon};
+    if (daemon->store_watch.file < 0 ||
+        !poller_watch(daemon->poller, &daemon->store_watch, POLLER_READ) ||
+        !daemon_watch_signals(daemon)) {
+        TEXT_JOIN(why, "cannot watch the store: ", strerror(errno));
+        return false;
+    }
+    daemon->started_ms = host_boot_ms();
+    return daemon_listen(daemon, why);
+}
+
+enum lh_outcome daemon_run(struct lh_client *client, const struct daemon_options *options,
+                           struct lh_report *report)
+{
+    char message[LH_TEXT_SIZE] = "";
+    struct text why;
+    text_init(&why, message, sizeof message);
+    struct daemon *daemon = calloc(1, sizeof *daemon);
+    if (daemon == NULL) {
+        report->outcome = LH_FAILED;
+        (void)snprintf(report->text, sizeof report->text, "failed: out of memory");
+        return LH_FAILED;
+    }
+    daemon->client = client;
+    daemon->options = options;
+    bool started = daemon_start(daemon, &why);
+    report->outcome = started ? LH_OK : LH_FAILED;
+    (void)snprintf(report->text, sizeof report->text, "%s%s", started ? "ok: " : "failed: ",
+                   started ? "stopped" : message);
+    if (started) {
+        daemon_announce(daemon);
+        daemon_serve(daemon);
+    }
+    daemon_free(daemon);
+    return report->outcome;
+}

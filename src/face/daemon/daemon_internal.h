@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shared by the files of the daemon. One thread. A connection has slots, one per command, in which
+ * replies wait for their turn; an acquisition outlives its slot and its connection until the
+ * library has called back.
+ */
+#ifndef LEASEHOLD_FACE_DAEMON_DAEMON_INTERNAL_H
+#define LEASEHOLD_FACE_DAEMON_DAEMON_INTERNAL_H
+
+#include "base/list.h"
+#include "face/daemon/daemon.h"
+#include "face/daemon/may.h"
+#include "leasehold_admin.h"
+#include "leasehold_once.h"
+#include "net/listener.h"
+#include "net/poller.h"
+#include "net/stream.h"
+#include "runtime/table.h"
+#include "wire/resp_command.h"
+#include "wire/resp_reply.h"
+
+enum {
+    CONNECTION_IN_MAX = 1 << 20,  /* unread bytes of a connection … */
+    CONNECTION_OUT_MAX = 1 << 20, /* … and unsent ones */
+    CONNECTION_NAME_MAX = 64,
+    BUFFERED_MAX = 256 << 20, /* of all connections */
+    PIPELINE_MAX = 1024,      /* commands of a connection without a reply */
+    COMMAND_BULK_MAX = 16 * 1024,
+    COMMAND_MAX = 64 * 1024,
+    WAITERS_LIMIT = 100000,
+    WATCHES_LIMIT = 256,
+    REQUEST_IDS_LIMIT = 200000,
+    KEEP_PLACE_MS = 5000, /* for a client that lost its connection and repeats its request id */
+    REPLY_SIZE = 8 * 1024,
+    KEY_BUCKETS = 64,
+    WORDS_META_MAX = 16,
+    API_VERSION = 1,
+};
+
+struct daemon_connection;
+struct daemon_slot;
+struct daemon_verb;
+struct acquisition;
+struct request_id;
+
+struct daemon_counters {
+    uint64_t connections, commands, refused, cut;
+};
+
+struct daemon {
+    struct lh_client *client;
+    const struct daemon_options *options;
+    struct poller *poller;
+    struct poller_watch store_watch, signal_watch;
+    struct poller_deferred turn_end; /* one step of the store per turn */
+    struct listener *tcp, *local;
+    struct list connections;
+    size_t connection_count, buffered;
+    struct list free_slots, free_acquisitions; /* kept for reuse */
+    struct list acquisitions;                  /* that wait or are in flight */
+    struct table request_ids;
+    struct table bindings; /* by key and token */
+    size_t waiters, watches;
+    uint64_t last_connection;
+    int64_t started_ms;
+    struct daemon_counters counters;
+    bool stopping;
+    char arguments[COMMAND_MAX + RESP_ARGS_MAX]; /* of the command that is being started */
+    char record[LH_RECORD_SIZE];
+};
+
+struct daemon_connection {
+    struct daemon *daemon;
+    struct list_node node;
+    struct stream *stream;
+    const struct may_identity *who;
+    uint64_t number;
+    unsigned protocol; /* 2 or 3 */
+    struct list slots; /* commands without a reply, in the order of their arrival */
+    size_t slot_count;
+    uint16_t keys_in_flight[KEY_BUCKETS]; /* by hash: a later command on the same key waits */
+    struct daemon_slot *alone;            /* holds back all commands behind it */
+    struct list acquisitions;             /* of this connection, asynchronous ones included */
+    struct list bindings;
+    struct list watches;
+    size_t watch_count, buffered;
+    bool ending;   /* no further command is read */
+    bool input_over; /* stdin has ended: ends when all commands have their replies */
+    bool pausing;  /* the stream is paused */
+    char name[CONNECTION_NAME_MAX + 1];
+};
+
+/* The place of a reply. */
+struct daemon_slot {
+    struct list_node node; /* of the connection's, or of free ones */
+    struct daemon_connection *connection; /* NULL: it has ended */
+    struct daemon *daemon;
+    const struct daemon_verb *verb;
+    struct acquisition *acquisition; /* whose result is the reply; NULL: none */
+    char *reply;                     /* finished before an earlier one; NULL: not finished */
+    size_t reply_length;
+    int bucket;   /* of its key, or -1 */
+    void *memory; /* of the verb, freed with the slot */
+    bool raw;
+    bool unused; /* its acquisition and its connection have left it */
+};
+
+/* An acquisition in flight or waiting. The library calls back exactly once. */
+struct acquisition {
+    struct list_node node;   /* of the connection's; or of free ones */
+    struct list_node in_all; /* of the daemon's */
+    struct daemon *daemon;
+    struct daemon_connection *connection; /* NULL: it has ended */
+    struct daemon_slot *slot;             /* NULL: asynchronous, or the connection has ended */
+    struct lh_request *started;
+    struct request_id *id; /* NULL: none */
+    struct poller_timer keep_timer;
+    int64_t ttl_ms;
+    bool asynchronous, binds, waits;
+    char *shown_id; /* asynchronous: the id as the client wrote it */
+};
+
+/* Arguments, NUL-terminated. */
+struct daemon_args {
+    size_t count;
+    const char *text[RESP_ARGS_MAX];
+};
+
+/* The words of a command: "WAIT 500". Bits of `given` are those of enum daemon_word. */
+enum daemon_word {
+    WORD_WAIT = 1 << 0,
+    WORD_ASYNC = 1 << 1,
+    WORD_SHARED = 1 << 2,
+    WORD_LIMIT = 1 << 3,
+    WORD_PRIORITY = 1 << 4,
+    WORD_COOLDOWN = 1 << 5,
+    WORD_LOCKDELAY = 1 << 6,
+    WORD_META = 1 << 7,
+    WORD_ID = 1 << 8,
+    WORD_BIND = 1 << 9,
+    WORD_CACHED = 1 << 10,
+    WORD_RAW = 1 << 11,
+    WORD_AFTER = 1 << 12,
+    WORD_COUNT = 1 << 13,
+    WORD_NOW = 1 << 14,
+    WORD_PAYLOAD = 1 << 15,
+    WORD_KEEP = 1 << 16,
+    WORD_STATUS = 1 << 17,
+    WORD_RESULT = 1 << 18,
+    WORD_OVERLAP = 1 << 19,
+};
+
+struct daemon_words {
+    unsigned given;
+    int64_t wait_ms, limit, priority, cooldown_ms, lock_delay_ms, count, keep_ms, status,
+        overlap_ms;
+    const char *id, *after, *payload, *result;
+    struct lh_meta meta[WORDS_META_MAX];
+    size_t meta_count;
+    char meta_text[2048];
+};
+
+enum daemon_keys {
+    KEYS_NONE,
+    KEYS_FIRST,   /* the first argument */
+    KEYS_COUNTED, /* the first argument is their number */
+    KEYS_PREFIX,  /* what it shows is filtered */
+};
+
+struct daemon_verb {
+    const char *name; /* upper-case */
+    enum may_verb may;
+    enum daemon_keys keys;
+    const char *prefix; /* of its keys in the store: "once:"; NULL: none */
+    size_t args_min;    /* positional ones, which the words follow */
+    size_t args_max;
+    unsigned words;
+    bool alone;      /* waits for all earlier commands, and later ones wait for it */
+    bool subscriber; /* also after a subscription with RESP2 */
+    void (*run)(struct daemon_slot *slot, const struct daemon_args *args,
+                const struct daemon_words *words);
+    const char *usage; /* its arguments */
+};
+
+/* ---- daemon.c ---- */
+void daemon_log(const struct daemon *daemon, enum daemon_level level, const char *event,
+                const char *text);
+/* Something was started: the store is stepped at the end of this turn. */
+void daemon_turn(struct daemon *daemon);
+
+/* ---- connection.c ---- */
+/* Takes ownership of the files. */
+void connection_open(struct daemon *daemon, int in, int out, const char *name);
+enum connection_end {
+    CONNECTION_PEER_CLOSED, /* its bound grants are released */
+    CONNECTION_CUT,         /* by us, or broken: its grants are left to their TTL (D1) */
+};
+void connection_end(struct daemon_connection *connection, enum connection_end end);
+/* Ends it once everything written was sent. */
+void connection_end_after_replies(struct daemon_connection *connection);
+/* The reply of the slot, which is freed. Sent when all earlier ones were. */
+void slot_reply(struct daemon_slot *slot, const struct resp_reply *reply);
+void slot_reply_bytes(struct daemon_slot *slot, const char *bytes, size_t length);
+/* Text after "-ERR ". */
+void slot_reply_error(struct daemon_slot *slot, const char *code, const char *text);
+/* A push, or with RESP2 a message of a subscriber. */
+void connection_push(struct daemon_connection *connection, const struct resp_reply *reply);
+unsigned slot_protocol(const struct daemon_slot *slot);
+/* A new slot behind all others; NULL when out of memory. */
+struct daemon_slot *connection_slot(struct daemon_connection *connection);
+/* Behind all others but that one, which must be the last. */
+struct daemon_slot *connection_slot_before(struct daemon_slot *slot);
+/* Frees the slots that are kept for reuse. */
+void slots_free(struct daemon *daemon);
+
+/* ---- dispatch.c ---- */
+/* By name in upper or lower case; NULL: none. */
+const struct daemon_verb *verb_find(const char *name);
+const struct daemon_verb *verb_at(size_t index);
+/* NULL, or the key that the identity may not use. `out_key` is memory for it. */
+const char *verb_denied_key(const struct daemon_verb *verb, const struct daemon_args *args,
+                            const struct may_identity *who, char out_key[LH_KEY_SIZE]);
+/* Starts the command. False: it must wait for an earlier one, and is passed again later. */
+bool dispatch_command(struct daemon_connection *connection, const struct resp_command *command);
+
+/* ---- words.c ---- */
+/* False with a reason for the peer. Words begin at args->text[from]. */
+bool words_parse(const struct daemon_args *args, size_t from, unsigned allowed,
+                 struct daemon_words *out, struct text *why);
+bool words_is_number(const char *text, int64_t *out);
+bool words_is_token(const char *text, uint64_t *out);
+/* The word's bit; 0: it is none. */
+unsigned words_find(const char *text);
+
+/* ---- replies.c ---- */
+/* A map of outcome, token, holder, since_ms, ends_in_ms, text, and `more` pairs that follow. */
+void reply_report(struct resp_reply *out, const struct lh_report *report, size_t more);
+/* The same of a key; `record` NULL: without the encoded record. */
+void reply_view(struct resp_reply *out, const struct lh_view *view, const char *record,
+                size_t record_length);
+void view_to_event_json(const struct lh_view *view, struct text *out);
+/* The record of a view without its request ids; its length. */
+size_t view_record_shown(const struct lh_view *view, char *out, size_t size);
+void reply_pair(struct resp_reply *out, const char *name, const char *value);
+void reply_pair_number(struct resp_reply *out, const char *name, int64_t value); /* -1: null */
+void reply_pair_token(struct resp_reply *out, const char *name, uint64_t token); /* 0: null */
+void slot_reply_report(struct daemon_slot *slot, const struct lh_report *report);
+/* For started calls: if the outcome is not LH_OK, replies with the report. */
+void slot_started(struct daemon_slot *slot, enum lh_outcome outcome,
+                  const struct lh_report *report);
+/* An lh_done_fn whose user is the slot. */
+void slot_on_done(void *user, struct lh_lease *lease, const struct lh_report *report);
+
+/* ---- acquisitions.c ---- */
+void verb_acquire(struct daemon_slot *slot, const struct daemon_args *args,
+                  const struct daemon_words *words);
+void verb_acquire_all(struct daemon_slot *slot, const struct daemon_args *args,
+                      const struct daemon_words *words);
+void verb_cancel(struct daemon_slot *slot, const struct daemon_args *args,
+                 const struct daemon_words *words);
+/* The connection has ended: waiters give up, or keep their place for a while if they have an id. */
+void acquisitions_orphan(struct daemon_connection *connection);
+/* At the end of the daemon. */
+void acquisitions_free(struct daemon *daemon);
+
+/* ---- request_ids.c ---- */
+/* A request id in use: what was asked with it, and the acquisition that still waits. */
+struct request_id {
+    struct table_node node;
+    struct daemon *daemon;
+    struct poller_timer expiry;
+    struct acquisition *acquisition; /* NULL: it has ended */
+    char *key, *holder;              /* keys are joined by line ends */
+    char text[65];                   /* of identity and id: the id in the store */
+};
+enum { REQUEST_ID_MAX = 256 };
+/* The id in the store: equal for equal identity and id, and useless to readers of the store. */
+void request_id_name(const struct may_identity *who, const char *id, char out[65]);
+struct request_id *request_id_find(struct daemon *daemon, const char *name);
+/* NULL when out of memory, or at the limit. */
+struct request_id *request_id_new(struct daemon *daemon, const char *name, const char *key,
+                                  const char *holder);
+/* It does not expire: another acquisition uses it. */
+void request_id_keep(struct request_id *id);
+/* It is forgotten after that time, 0: at once. */
+void request_id_expire(struct request_id *id, int64_t after_ms);
+void request_ids_free(struct daemon *daemon);
+
+/* ---- bindings.c ---- */
+/* The daemon renews the grant until the connection ends; replaces a binding of the same grant. */
+void binding_add(struct daemon_connection *connection, const char *key, uint64_t token,
+                 int64_t ttl_ms);
+void binding_remove(struct daemon *daemon, const char *key, uint64_t token);
+/* Releases the grants, or leaves them to their TTL. */
+void bindings_end(struct daemon_connection *connection, bool release);
+
+/* ---- verbs_key.c ---- */
+void verb_renew(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_release(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_status(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_break(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_clear(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+
+/* ---- verbs_once.c ---- */
+void verb_once_begin(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_once_renew(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_once_finish(struct daemon_slot *, const struct daemon_args *,
+                      const struct daemon_words *);
+void verb_once_abandon(struct daemon_slot *, const struct daemon_args *,
+                       const struct daemon_words *);
+void verb_once_status(struct daemon_slot *, const struct daemon_args *,
+                      const struct daemon_words *);
+void verb_once_mark(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_watermark_get(struct daemon_slot *, const struct daemon_args *,
+                        const struct daemon_words *);
+void verb_watermark_begin(struct daemon_slot *, const struct daemon_args *,
+                          const struct daemon_words *);
+void verb_watermark_advance(struct daemon_slot *, const struct daemon_args *,
+                            const struct daemon_words *);
+void verb_watermark_set(struct daemon_slot *, const struct daemon_args *,
+                        const struct daemon_words *);
+
+/* ---- pages.c ---- */
+void verb_list(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_history(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+
+/* ---- watches.c ---- */
+void verb_watch(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_unwatch(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_subscribe(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_unsubscribe(struct daemon_slot *, const struct daemon_args *,
+                      const struct daemon_words *);
+void watches_end_all(struct daemon_connection *connection);
+
+/* ---- verbs_session.c ---- */
+void verb_hello(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_auth(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_ping(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_echo(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_client(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_command(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_info(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_quit(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+void verb_reset(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+
+#endif
