@@ -39,6 +39,13 @@ static enum listener_unix_result unix_in_use(struct text *why, const char *path)
     return LISTENER_IN_USE;
 }
 
+static bool unix_is_same(int file, const char *name)
+{
+    struct stat ours, current;
+    return fstat(file, &ours) == 0 && lstat(name, &current) == 0 && ours.st_dev == current.st_dev &&
+           ours.st_ino == current.st_ino;
+}
+
 /* Locks the file beside the socket, which lasts as long as the listener. */
 static enum listener_unix_result unix_lock(const char *path, int *out_lock, struct text *why)
 {
@@ -46,7 +53,6 @@ static enum listener_unix_result unix_lock(const char *path, int *out_lock, stru
     if (!unix_lock_path(path, name, sizeof name))
         return unix_fail(why, path, strerror(ENAMETOOLONG));
     for (int i = 0; i < LOCK_TRIES; i++) {
-        struct stat locked, current;
         int file = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
         if (file < 0)
             return unix_fail(why, name, strerror(errno));
@@ -56,8 +62,7 @@ static enum listener_unix_result unix_lock(const char *path, int *out_lock, stru
             return error == EWOULDBLOCK ? unix_in_use(why, path)
                                         : unix_fail(why, name, strerror(error));
         }
-        if (fstat(file, &locked) == 0 && lstat(name, &current) == 0 &&
-            locked.st_dev == current.st_dev && locked.st_ino == current.st_ino) {
+        if (unix_is_same(file, name)) {
             *out_lock = file;
             return LISTENER_OPEN;
         }
@@ -121,7 +126,7 @@ static void unix_unlock(const char *path, int lock)
     char name[sizeof(struct sockaddr_un) + sizeof ".lock"];
     if (lock < 0)
         return;
-    if (unix_lock_path(path, name, sizeof name))
+    if (unix_lock_path(path, name, sizeof name) && unix_is_same(lock, name))
         (void)unlink(name);
     (void)close(lock);
 }
