@@ -284,43 +284,54 @@ static void a_replaced_file_is_not_removed(void **state)
     assert_int_equal(access(path, F_OK), 0);
 }
 
+enum { STARTERS = 8, STARTS = 50 };
+
+/* Opens the socket when `start` ends, reports the result, and stays until `leave` ends. It leaves
+ * a stale socket to the next round. */
+static pid_t start_opener(const int *start, const int *report, const int *leave)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child != 0)
+        return child;
+    struct listener *mine = NULL;
+    char byte = 0;
+    (void)close(start[1]);
+    (void)close(leave[1]);
+    (void)!read(start[0], &byte, 1);
+    byte = (char)('0' + open_path(&mine));
+    (void)!write(report[1], &byte, 1);
+    (void)!read(leave[0], &byte, 1);
+    _exit(0);
+}
+
 /* Many processes start at once beside a stale socket: exactly one of them listens. */
 static void one_of_many_starters_listens(void **state)
 {
-    enum { STARTERS = 8, ROUNDS = 30 };
     (void)state;
-    for (int round = 0; round < ROUNDS; round++) {
-        int ready[2], leave[2], opened = 0;
-        assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-        assert_int_equal(pipe2(leave, O_CLOEXEC), 0);
+    for (int round = 0; round < STARTS; round++) {
+        int start[2], report[2], leave[2], opened = 0;
         pid_t children[STARTERS];
-        for (int i = 0; i < STARTERS; i++) {
-            children[i] = fork();
-            assert_true(children[i] >= 0);
-            if (children[i] == 0) {
-                struct listener *mine = NULL;
-                char byte = (char)('0' + open_path(&mine));
-                (void)close(leave[1]);
-                (void)!write(ready[1], &byte, 1);
-                (void)!read(leave[0], &byte, 1); /* until all have tried */
-                _exit(0);                        /* leaves a stale socket to the next round */
-            }
-        }
+        assert_int_equal(pipe2(start, O_CLOEXEC), 0);
+        assert_int_equal(pipe2(report, O_CLOEXEC), 0);
+        assert_int_equal(pipe2(leave, O_CLOEXEC), 0);
+        for (int i = 0; i < STARTERS; i++)
+            children[i] = start_opener(start, report, leave);
+        (void)close(start[1]);
         for (int i = 0; i < STARTERS; i++) {
             char byte = 0;
-            assert_int_equal(read(ready[0], &byte, 1), 1);
+            assert_int_equal(read(report[0], &byte, 1), 1);
             assert_true(byte == '0' + LISTENER_OPEN || byte == '0' + LISTENER_IN_USE);
             opened += byte == '0' + LISTENER_OPEN ? 1 : 0;
         }
         int client = connect_path();
-        assert_true(client >= 0);
-        (void)close(client);
         (void)close(leave[1]);
         for (int i = 0; i < STARTERS; i++)
             assert_int_equal(waitpid(children[i], NULL, 0), children[i]);
-        (void)close(leave[0]);
-        (void)close(ready[0]);
-        (void)close(ready[1]);
+        const int used[] = {client, start[0], report[0], report[1], leave[0]};
+        for (size_t i = 0; i < sizeof used / sizeof used[0]; i++)
+            (void)close(used[i]);
+        assert_true(client >= 0);
         assert_int_equal(opened, 1);
     }
 }
