@@ -29,7 +29,8 @@ struct poller {
     /* Events from the kernel whose callbacks have not run yet. */
     struct epoll_event batch[BATCH];
     int batch_next, batch_count;
-    bool waited; /* poller_wait() has filled the batch for the next step */
+    bool waited;   /* poller_wait() has filled the batch for the next step */
+    char *scratch; /* allocated when first used */
 };
 
 static void poller_arm_timer(struct poller *poller)
@@ -70,6 +71,7 @@ void poller_free(struct poller **poller_pointer)
     if (poller->epoll >= 0)
         (void)close(poller->epoll);
     poller->magic = 0;
+    free(poller->scratch);
     free(poller);
     *poller_pointer = NULL;
 }
@@ -109,6 +111,7 @@ bool poller_watch(struct poller *poller, struct poller_watch *watch, unsigned wa
     if (watch->wants == wants)
         return true;
     interest.events = ((wants & POLLER_READ) != 0 ? EPOLLIN | EPOLLRDHUP : 0U) |
+                      ((wants & POLLER_HANGUP) != 0 ? EPOLLRDHUP : 0U) |
                       ((wants & POLLER_WRITE) != 0 ? EPOLLOUT : 0U);
     if (wants == 0) {
         discard_events(poller, watch);
@@ -132,7 +135,7 @@ static void call_ready(const struct epoll_event *event)
                     ((event->events & EPOLLOUT) != 0 ? POLLER_WRITE : 0U);
     /* The owner's next read or write returns the error. */
     if ((event->events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0)
-        what = POLLER_READ | POLLER_WRITE;
+        what = POLLER_READ | POLLER_WRITE | POLLER_HANGUP;
     what &= watch->wants;
     if (what != 0)
         watch->ready(watch->owner, what);
@@ -190,6 +193,13 @@ static void poller_run_timers(struct poller *poller)
         timer->due(timer->owner);
     }
     poller->calling = false;
+}
+
+char *poller_scratch(struct poller *poller)
+{
+    if (poller->scratch == NULL)
+        poller->scratch = malloc(POLLER_SCRATCH);
+    return poller->scratch;
 }
 
 /* ---- the end of a step ---- */

@@ -16,7 +16,12 @@
 
 #define POLLER_NEVER INT64_MAX
 
-enum { POLLER_READ = 1, POLLER_WRITE = 2 };
+enum {
+    POLLER_READ = 1,
+    POLLER_WRITE = 2,
+    POLLER_HANGUP = 4, /* the peer has closed, whatever is left to read; part of POLLER_READ */
+};
+enum { POLLER_SCRATCH = 64 * 1024 };
 
 struct poller;
 
@@ -76,5 +81,8 @@ void poller_call_at(struct poller *poller, struct poller_timer *timer, int64_t a
  * caller outside of a step must ensure that a step or poller_run_deferred() follows. */
 void poller_defer(struct poller *poller, struct poller_deferred *deferred);
 void poller_cancel_deferred(struct poller_deferred *deferred);
+/* POLLER_SCRATCH bytes that all callbacks share, valid until the callback returns; NULL when out of
+ * memory. */
+char *poller_scratch(struct poller *poller);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A connection to a server: name lookup, TCP or a unix socket, TLS. Must not block, and must not
- * depend on a protocol. The bytes written in a step are sent together at its end. A stream that
- * ended stays ended: to reconnect, the caller opens another one after a pause (see backoff.h).
+ * A connection to a server: name lookup, TCP or a unix socket, TLS; or a connection of a peer,
+ * which a listener accepted. Must not block, and must not depend on a protocol. The bytes written
+ * in a step are sent together at its end. A stream that ended stays ended: to reconnect, the caller
+ * opens another one after a pause (see backoff.h).
  */
 #ifndef LEASEHOLD_NET_STREAM_H
 #define LEASEHOLD_NET_STREAM_H
@@ -29,7 +30,7 @@ struct stream_target {
 };
 
 enum stream_end {
-    STREAM_CLOSED,     /* by the server, in an orderly way */
+    STREAM_CLOSED,     /* by the other side, in an orderly way */
     STREAM_CUT,        /* reset, unreachable, unknown name, timeout … */
     STREAM_REFUSED,    /* no server listens at any of its addresses: nothing was sent */
     STREAM_UNTRUSTED,  /* a certificate was refused, theirs or ours: a retry does not help */
@@ -53,6 +54,14 @@ struct stream_callbacks {
 /* NULL when out of memory. `ended` reports every other failure, from a later step. */
 struct stream *stream_new(struct poller *poller, const struct stream_target *target,
                           const struct stream_callbacks *callbacks);
+/*
+ * A connection that a peer opened, or a pair of pipes: `in` and `out` may be equal. The stream owns
+ * the files and closes them, but 0 and 1 are never shut down, because other processes may share
+ * them. `in` may be a regular file. `name` is for texts. It is open from the start; `opened` is not
+ * called. NULL when out of memory: the files remain the caller's.
+ */
+struct stream *stream_adopt(struct poller *poller, int in, int out, const char *name,
+                            const struct stream_callbacks *callbacks);
 /* No callback follows. May be called from its callbacks. Accepts NULL. */
 void stream_free(struct stream **stream);
 
@@ -60,5 +69,20 @@ void stream_free(struct stream **stream);
 void stream_write(struct stream *stream, const char *bytes, size_t length);
 /* Sends the queued bytes now, not at the end of a step: for writers outside of one. */
 void stream_flush(struct stream *stream);
+
+/*
+ * Adopted streams only, from here on.
+ *
+ * A paused stream reads nothing, so that the peer's writes fill up; `bytes` may leave over more
+ * than `in_max`. The bytes received before are delivered again in the step after it is resumed. An
+ * end of the connection is still reported, but with pipes only after all bytes are delivered.
+ */
+void stream_set_paused(struct stream *stream, bool paused);
+/* Sends the queued bytes, then calls `ended` with STREAM_CLOSED: when the peer has closed too, a
+ * second after the last byte was sent, or after five seconds. `bytes` is not called again, and
+ * stream_write() has no effect. */
+void stream_end_after_flush(struct stream *stream);
+size_t stream_unsent(const struct stream *stream);
+size_t stream_buffered(const struct stream *stream); /* memory of its buffers */
 
 #endif

@@ -54,8 +54,8 @@ static bool fail_connect(struct stream *stream, int error)
     bool refused = error == ECONNREFUSED || error == ENOENT;
     (void)stream_open_fail(
         stream, refused ? "no connection; is a server running there?" : "no connection", error);
-    stream->refusals += refused ? 1 : 0;
-    if (refused && stream->refusals >= stream->tried)
+    stream->remote->refusals += refused ? 1 : 0;
+    if (refused && stream->remote->refusals >= stream->remote->tried)
         stream->end = STREAM_REFUSED;
     return false;
 }
@@ -78,17 +78,17 @@ static bool connect_to(struct stream *stream, const struct sockaddr *address, so
 static bool connect_unix(struct stream *stream)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(stream->target.path) >= sizeof address.sun_path)
+    if (strlen(stream->remote->target.path) >= sizeof address.sun_path)
         return stream_open_fail(stream, "the path is too long for a unix socket", /* error= */ 0);
-    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", stream->target.path);
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", stream->remote->target.path);
     return connect_to(stream, (const struct sockaddr *)&address, sizeof address);
 }
 
 /* The number of addresses left, including the one that is tried next. */
 static int64_t count_left(const struct stream *stream)
 {
-    int64_t count = 1, most = ADDRESSES_MOST - (int64_t)stream->tried;
-    const struct addrinfo *next = stream->address->ai_next;
+    int64_t count = 1, most = ADDRESSES_MOST - (int64_t)stream->remote->tried;
+    const struct addrinfo *next = stream->remote->address->ai_next;
     for (; next != NULL && count < most; next = next->ai_next)
         count++;
     return count;
@@ -98,19 +98,20 @@ static bool fail_timeout(struct stream *stream)
 {
     char message[64];
     (void)snprintf(message, sizeof message, "not open within %lld ms; is the host reachable?",
-                   (long long)stream->target.timeout_ms);
+                   (long long)stream->remote->target.timeout_ms);
     return stream_open_fail(stream, message, /* error= */ 0);
 }
 
 /* False if none is left. */
 static bool choose_next(struct stream *stream)
 {
-    if (stream->addresses == NULL || stream->tried == ADDRESSES_MOST)
+    if (stream->remote->addresses == NULL || stream->remote->tried == ADDRESSES_MOST)
         return false;
-    struct addrinfo *next = stream->tried == 0 ? stream->addresses : stream->address->ai_next;
+    struct addrinfo *next =
+        stream->remote->tried == 0 ? stream->remote->addresses : stream->remote->address->ai_next;
     if (next == NULL)
         return false;
-    stream->address = next;
+    stream->remote->address = next;
     return true;
 }
 
@@ -119,12 +120,13 @@ static bool stream_open_next(struct stream *stream)
 {
     while (choose_next(stream)) {
         int64_t now_ms = host_boot_ms();
-        if (now_ms >= stream->opens_by_ms)
+        if (now_ms >= stream->remote->opens_by_ms)
             return fail_timeout(stream);
         poller_call_at(stream->poller, &stream->timer,
-                       now_ms + (stream->opens_by_ms - now_ms) / count_left(stream));
-        stream->tried++;
-        if (connect_to(stream, stream->address->ai_addr, stream->address->ai_addrlen))
+                       now_ms + (stream->remote->opens_by_ms - now_ms) / count_left(stream));
+        stream->remote->tried++;
+        if (connect_to(stream, stream->remote->address->ai_addr,
+                       stream->remote->address->ai_addrlen))
             return true;
     }
     return false;
@@ -133,8 +135,8 @@ static bool stream_open_next(struct stream *stream)
 static void on_resolved(void *owner, int error, int reason, struct addrinfo *addresses)
 {
     struct stream *stream = owner;
-    stream->addresses = addresses;
-    lookup_free(&stream->lookup);
+    stream->remote->addresses = addresses;
+    lookup_free(&stream->remote->lookup);
     if (error == EAI_NONAME)
         stream_set_error(stream, STREAM_CUT, "no such host; is its name right?", NULL);
     else if (error != 0)
@@ -146,16 +148,17 @@ static void on_resolved(void *owner, int error, int reason, struct addrinfo *add
 
 bool stream_open_begin(struct stream *stream)
 {
-    stream->opens_by_ms = host_boot_ms() + stream->target.timeout_ms;
-    poller_call_at(stream->poller, &stream->timer, stream->opens_by_ms);
-    if (stream->target.path != NULL)
+    stream->remote->opens_by_ms = host_boot_ms() + stream->remote->target.timeout_ms;
+    poller_call_at(stream->poller, &stream->timer, stream->remote->opens_by_ms);
+    if (stream->remote->target.path != NULL)
         return connect_unix(stream);
-    stream->addresses = lookup_address(stream->target.host, stream->target.port);
-    if (stream->addresses != NULL)
+    stream->remote->addresses =
+        lookup_address(stream->remote->target.host, stream->remote->target.port);
+    if (stream->remote->addresses != NULL)
         return stream_open_next(stream);
-    stream->lookup =
-        lookup_new(stream->poller, stream->target.host, stream->target.port, on_resolved, stream);
-    return stream->lookup != NULL ||
+    stream->remote->lookup = lookup_new(stream->poller, stream->remote->target.host,
+                                        stream->remote->target.port, on_resolved, stream);
+    return stream->remote->lookup != NULL ||
            stream_open_fail(stream,
                             "its name cannot be looked up: too many look-ups, or out of memory",
                             /* error= */ 0);
@@ -204,8 +207,8 @@ static void begin_tls(struct stream *stream)
     char message[STREAM_ERROR_MAX];
     struct text why;
     text_init(&why, message, sizeof message);
-    const char *host = stream->target.path == NULL ? stream->target.host : NULL;
-    stream->tls = tls_new(&stream->target.tls, host, stream->watch.file, &why);
+    const char *host = stream->remote->target.path == NULL ? stream->remote->target.host : NULL;
+    stream->tls = tls_new(&stream->remote->target.tls, host, stream->watch.file, &why);
     if (stream->tls == NULL) {
         stream_set_error(stream, STREAM_UNTRUSTED, message, NULL);
         stream_finish(stream);
@@ -226,7 +229,7 @@ static void on_connected(struct stream *stream)
     if (error != 0) {
         (void)fail_connect(stream, error);
         try_next(stream);
-    } else if (stream->target.tls.on) {
+    } else if (stream->remote->target.tls.on) {
         begin_tls(stream);
     } else {
         stream_opened(stream);
@@ -249,8 +252,10 @@ void stream_open_timeout(struct stream *stream)
 
 void stream_open_done(struct stream *stream)
 {
-    lookup_free(&stream->lookup);
-    if (stream->addresses != NULL)
-        freeaddrinfo(stream->addresses);
-    stream->addresses = stream->address = NULL;
+    if (stream->remote == NULL)
+        return;
+    lookup_free(&stream->remote->lookup);
+    if (stream->remote->addresses != NULL)
+        freeaddrinfo(stream->remote->addresses);
+    stream->remote->addresses = stream->remote->address = NULL;
 }

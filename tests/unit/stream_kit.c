@@ -73,6 +73,8 @@ static size_t on_bytes(void *owner, const char *bytes, size_t length)
     party->got_length += used;
     if (party->frees_on_bytes)
         stream_free(&party->stream);
+    if (party->pauses_on_bytes)
+        stream_set_paused(party->stream, true);
     return used;
 }
 
@@ -86,18 +88,30 @@ static void on_ended(void *owner, enum stream_end end, const char *why)
     (void)snprintf(party->why, sizeof party->why, "%s", why);
 }
 
+static struct stream_callbacks party_callbacks(struct party *party)
+{
+    return (struct stream_callbacks){.opened = on_opened,
+                                     .bytes = on_bytes,
+                                     .ended = on_ended,
+                                     .owner = party,
+                                     .in_max = party->in_max > 0 ? party->in_max : KEEPS,
+                                     .out_max = OWES};
+}
+
 void party_open(struct party *party, const struct stream_target *target)
 {
-    party->stream =
-        stream_new(kit_net, target,
-                   &(struct stream_callbacks){.opened = on_opened,
-                                              .bytes = on_bytes,
-                                              .ended = on_ended,
-                                              .owner = party,
-                                              .in_max = party->in_max > 0 ? party->in_max : KEEPS,
-                                              .out_max = OWES});
+    struct stream_callbacks callbacks = party_callbacks(party);
+    party->stream = stream_new(kit_net, target, &callbacks);
     assert_non_null(party->stream);
     assert_int_equal(party->opened + party->ended, 0); /* only from a step */
+}
+
+void party_adopt(struct party *party, int in, int out)
+{
+    struct stream_callbacks callbacks = party_callbacks(party);
+    party->stream = stream_adopt(kit_net, in, out, "127.0.0.1", &callbacks);
+    assert_non_null(party->stream);
+    assert_int_equal(party->opened + party->ended + party->calls, 0);
 }
 
 struct stream_target kit_target(uint16_t port)

@@ -19,6 +19,7 @@ struct party {
     size_t in_max;      /* limit of unconsumed bytes; 0: the usual one */
     bool frees_on_open; /* closes itself, within the callback */
     bool frees_on_bytes;
+    bool pauses_on_bytes;
     bool frees_on_end;
 };
 
@@ -32,6 +33,7 @@ bool kit_until(const unsigned *flag);
 void kit_turn(int64_t ms); /* for that duration */
 
 void party_open(struct party *party, const struct stream_target *target);
+void party_adopt(struct party *party, int in, int out);
 struct stream_target kit_target(uint16_t port);
 
 /* A listening socket on a free port of the loopback. */
