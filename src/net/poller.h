@@ -16,7 +16,8 @@
 
 #define POLLER_NEVER INT64_MAX
 
-enum { POLLER_READ = 1, POLLER_WRITE = 2 };
+/* POLLER_EDGE, with POLLER_READ: only what arrives is reported, so the owner need not read it. */
+enum { POLLER_READ = 1, POLLER_WRITE = 2, POLLER_EDGE = 4 };
 
 struct poller;
 
