@@ -16,8 +16,7 @@
  * Options and reports may be NULL. An option that is 0 or NULL has its default. Strings are copied.
  * Initialise every struct with its _INIT macro, which sets its size: structs may grow in later
  * releases, and programs compiled before keep working. docs/library.md lists the outcomes of each
- * call. Further headers: leasehold_once.h (ids, watermarks), leasehold_admin.h,
- * leasehold_workload.h, leasehold_github.h.
+ * call. Further headers: leasehold_once.h, leasehold_admin.h, and those of workloads and GitHub.
  *
  * Threads: any number of threads may use a client. Its own thread, with all signals blocked, renews
  * leases and calls your callbacks; on memory: a blocking call may run them, too. A callback must
@@ -84,7 +83,7 @@ enum lh_effect {
 struct lh_report {
     size_t size; /* set by LH_REPORT_INIT; the library writes no further than this */
     enum lh_outcome outcome;
-    enum lh_state state;    /* of the key, after break and release by token */
+    enum lh_state state;    /* of the key, after break, and renew and release by token */
     uint64_t token;         /* granted to you; with LH_BUSY the holder's, or 0 */
     int64_t since_ms;       /* time since the grant, or since the key cooled */
     int64_t ends_in_ms;     /* time until the lease or the cooldown ends */
@@ -144,16 +143,17 @@ struct lh_acquire_options {
     bool shared;           /* a reader: shares the key with others; not with a limit */
     bool unbound;          /* outlives the process until its TTL; see lh_detach() */
     const char *holder;
-    const char *request_id; /* a repeated call with the same id gets the same grant; one key */
+    const char *request_id; /* a repeated call with the same id gets the same grant */
     const struct lh_meta *meta;
     size_t meta_count; /* at most 16 pairs, 1 KiB together */
     lh_lost_fn *on_lost;
-    void *user; /* passed to on_lost */
+    void *user;  /* passed to on_lost */
+    bool detach; /* with unbound: left to its TTL once granted; done may only read the lease */
 };
 #define LH_ACQUIRE_OPTIONS_INIT                                                                 \
     {                                                                                           \
         sizeof(struct lh_acquire_options), 0, 0, 0, 0, 0, 0, false, false, NULL, NULL, NULL, 0, \
-            NULL, NULL                                                                          \
+            NULL, NULL, false                                                                   \
     }
 
 /* ---- client ---- */

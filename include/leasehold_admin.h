@@ -28,6 +28,24 @@ enum lh_outcome lh_list_start(struct lh_client *client, const char *prefix, lh_v
 enum lh_outcome lh_history_start(struct lh_client *client, const char *key, lh_view_fn *fn,
                                  lh_done_fn *done, void *user, struct lh_report *report);
 
+/* ---- watch, peek and run, without blocking ---- */
+
+/* As lh_watch(): done is called when it is set up, with LH_OK, or has failed; then fn for every
+ * change. *out is set before and is yours, also after a failure, until lh_unwatch_start(). */
+enum lh_outcome lh_watch_start(struct lh_client *client, const char *prefix, lh_watch_fn *fn,
+                               lh_done_fn *done, void *user, struct lh_watcher **out,
+                               struct lh_report *report);
+/* Sets *watch to NULL. Neither fn nor done is called afterwards; without own_loop, a call that runs
+ * in the client's thread meanwhile returns. Allowed in every callback, also in fn. */
+enum lh_outcome lh_unwatch_start(struct lh_watcher **watch, struct lh_report *report);
+/* done receives the outcome of lh_peek(). *cached_ms may be NULL, or is set before done. */
+enum lh_outcome lh_peek_start(struct lh_client *client, const char *key, int64_t *cached_ms,
+                              lh_done_fn *done, void *user, struct lh_report *report);
+/* With own_loop: handles started calls and timers that are due, but polls no descriptor; for that
+ * call lh_step() when lh_fd() is readable. From the first call on, calls that you start do not make
+ * lh_fd() readable: call lh_run() or lh_step() after them. It costs few or no system calls. */
+enum lh_outcome lh_run(struct lh_client *client);
+
 /* ---- holders and waiters ---- */
 
 /* Of a semaphore or a shared lock there are several. Times are as in struct lh_view. */

@@ -27,10 +27,12 @@ struct lh_once_options {
     const char *payload; /* a fingerprint, at most 64 bytes: another one is LH_MISMATCH */
     lh_lost_fn *on_lost; /* for claims with a handle */
     void *user;          /* passed to on_lost */
+    const char *holder;
+    const char *request_id; /* a repeated claim with the same id gets the same grant */
 };
-#define LH_ONCE_OPTIONS_INIT                                   \
-    {                                                          \
-        sizeof(struct lh_once_options), 0, 0, NULL, NULL, NULL \
+#define LH_ONCE_OPTIONS_INIT                                               \
+    {                                                                      \
+        sizeof(struct lh_once_options), 0, 0, NULL, NULL, NULL, NULL, NULL \
     }
 
 struct lh_once {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See loop.h. A poller for descriptors and the deadline, an eventfd that wakes it,
- * and a mutex: its owner acts as the loop's thread.
+ * and a mutex: its owner acts as the loop's thread. The eventfd is watched by edges: each write is
+ * reported once, and its counter, which cannot overflow in practice, is never read.
  */
 #include "net/loop.h"
 
@@ -48,10 +49,7 @@ static void loop_check_deadline(struct loop *loop)
 
 static void loop_on_wake(void *owner)
 {
-    struct loop *loop = owner;
-    uint64_t count;
-    while (read(loop->wake_fd, &count, sizeof count) < 0 && errno == EINTR) {
-    }
+    const struct loop *loop = owner;
     loop->callbacks.woken(loop->callbacks.owner);
 }
 
@@ -81,6 +79,24 @@ void loop_wake(const struct loop *loop)
     }
 }
 
+static bool loop_watch(struct loop *loop, int file, unsigned wants, void (*readable)(void *owner),
+                       void *owner)
+{
+    ASSERT(loop->magic == LOOP_MAGIC);
+    if (loop->listener_count == LOOP_LISTENERS_MAX)
+        return false;
+    struct loop_listener *listener = &loop->listeners[loop->listener_count];
+    *listener =
+        (struct loop_listener){.loop = loop,
+                               .watch = {.file = file, .ready = loop_on_ready, .owner = listener},
+                               .readable = readable,
+                               .owner = owner};
+    if (!poller_watch(loop->poller, &listener->watch, wants))
+        return false;
+    loop->listener_count++;
+    return true;
+}
+
 struct loop *loop_new(const struct loop_callbacks *callbacks)
 {
     struct loop *loop = calloc(1, sizeof *loop);
@@ -96,7 +112,7 @@ struct loop *loop_new(const struct loop_callbacks *callbacks)
     loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     (void)pthread_mutex_init(&loop->thread_mutex, NULL);
     if (loop->poller == NULL || loop->wake_fd < 0 ||
-        !loop_listen(loop, loop->wake_fd, loop_on_wake, loop)) {
+        !loop_watch(loop, loop->wake_fd, POLLER_READ | POLLER_EDGE, loop_on_wake, loop)) {
         loop_free(&loop);
         return NULL;
     }
@@ -132,19 +148,7 @@ void loop_wake_at(struct loop *loop, int64_t at_ms)
 
 bool loop_listen(struct loop *loop, int file, void (*readable)(void *owner), void *owner)
 {
-    ASSERT(loop->magic == LOOP_MAGIC);
-    if (loop->listener_count == LOOP_LISTENERS_MAX)
-        return false;
-    struct loop_listener *listener = &loop->listeners[loop->listener_count];
-    *listener =
-        (struct loop_listener){.loop = loop,
-                               .watch = {.file = file, .ready = loop_on_ready, .owner = listener},
-                               .readable = readable,
-                               .owner = owner};
-    if (!poller_watch(loop->poller, &listener->watch, POLLER_READ))
-        return false;
-    loop->listener_count++;
-    return true;
+    return loop_watch(loop, file, POLLER_READ, readable, owner);
 }
 
 void loop_run(struct loop *loop)

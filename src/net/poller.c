@@ -112,7 +112,8 @@ bool poller_watch(struct poller *poller, struct poller_watch *watch, unsigned wa
         return true;
     interest.events = ((wants & POLLER_READ) != 0 ? EPOLLIN | EPOLLRDHUP : 0U) |
                       ((wants & POLLER_HANGUP) != 0 ? EPOLLRDHUP : 0U) |
-                      ((wants & POLLER_WRITE) != 0 ? EPOLLOUT : 0U);
+                      ((wants & POLLER_WRITE) != 0 ? EPOLLOUT : 0U) |
+                      ((wants & POLLER_EDGE) != 0 ? EPOLLET : 0U);
     if (wants == 0) {
         discard_events(poller, watch);
         (void)epoll_ctl(poller->epoll, EPOLL_CTL_DEL, watch->file, &interest);

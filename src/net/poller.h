@@ -20,6 +20,7 @@ enum {
     POLLER_READ = 1,
     POLLER_WRITE = 2,
     POLLER_HANGUP = 4, /* the peer has closed, whatever is left to read; part of POLLER_READ */
+    POLLER_EDGE = 8,   /* with POLLER_READ: only what arrives is reported, and may stay unread */
 };
 enum { POLLER_SCRATCH = 64 * 1024 };
 

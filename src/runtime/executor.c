@@ -34,6 +34,11 @@ void executor_post(struct executor *executor, struct inbox_item *item)
     inbox_post(&executor->inbox, item, executor->callbacks.wake, executor->callbacks.owner);
 }
 
+bool executor_has_posted(const struct executor *executor)
+{
+    return atomic_load(&executor->inbox.any_posted);
+}
+
 void executor_add(struct executor *executor, struct inbox_item *item)
 {
     (void)inbox_collect(&executor->inbox);

@@ -105,6 +105,8 @@ void executor_on_notify(struct executor *executor, const char *key,
 void executor_on_change(struct executor *executor, const struct store_reply *reply);
 /* From any thread: the next tick runs the item. */
 void executor_post(struct executor *executor, struct inbox_item *item);
+/* True if an item was posted that no tick has collected. */
+bool executor_has_posted(const struct executor *executor);
 /* In the thread of the tick, behind all that was posted. */
 void executor_add(struct executor *executor, struct inbox_item *item);
 /* A call from the inbox may tick again, for all commands given so far, but no other call. */

@@ -68,6 +68,7 @@ rows=$(cat <<'ROWS'
 0   | ok       | ^[0-9]+$                                     | acquire sema-% --limit 3
 0   | ok       | ^[0-9]+$                                     | acquire readers -s
 0   | ok       | ^[0-9]+$                                     | acquire one-% two-%
+0   | ok       | ^[0-9]+$                                     | acquire x-% y-% --request-id r
 0   | -        | ^free: kkkk                                  | status "$full"
 0   | ok       | ^renewed: kept$                              | renew kept --token $kept --ttl 1h
 0   | -        | ^held: held by wfe-7 for .* \(lease ends in  | status held
@@ -182,7 +183,6 @@ rows=$(cat <<'ROWS'
 64  | usage    | --meta: 'bare' is not a pair; write NAME=VALUE$ | acquire k --meta bare
 64  | usage    | meta must be at most 16 pairs and 1 KiB      | acquire k --meta a=1 --meta a=2
 64  | usage    | give a limit or shared, not both             | acquire k --limit 2 --shared
-64  | usage    | a request id is for one key                  | acquire k j --request-id r
 64  | usage    | acquire: missing argument; usage: leasehold acquire | acquire
 64  | usage    | a key must not be empty$                     | acquire ""
 64  | usage    | key 1 is not UTF-8 or has control characters$ | acquire $'a\x01b'

@@ -160,7 +160,7 @@ runs_with_other() { # FOLDER FLAG...
 }
 other_header shorter ''
 sed -i -e '/char text\[LH_TEXT_SIZE\];/d' -e '/^struct lh_view {/,/^};/{/char key\[/d}' \
-    -e '/^struct lh_acquire_options {/,/^};/{/void \*user;/d}' "$work/shorter/leasehold.h"
+    -e '/^struct lh_acquire_options {/,/^};/{/bool detach;/d}' "$work/shorter/leasehold.h"
 sed -i -e '/char result\[LH_RESULT_SIZE\];/d' -e '/char value\[LH_POSITION_SIZE\];/d' \
     -e '/^struct lh_completion {/,/^};/{/\*until;/d}' "$work/shorter/leasehold_once.h"
 sed -i -e '/int64_t after_us;/d' -e '/const char \*remedy;/d' "$work/shorter/leasehold_admin.h"

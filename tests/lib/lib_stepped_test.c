@@ -293,6 +293,31 @@ static void a_store_that_falls_silent_is_unavailable_in_time(void **state)
     lh_close(&client);
 }
 
+static void ignore_change(void *user, const struct lh_view *view, const struct lh_report *report)
+{
+    (void)user;
+    (void)view;
+    (void)report;
+}
+
+/* Also the second one, which joins the request of the first. */
+static void a_watch_of_a_silent_store_is_unavailable_in_time(void **state)
+{
+    struct lh_watcher *watch = NULL;
+    (void)state;
+    open_client(/* own_loop= */ true, /* timeout_ms= */ 300);
+    atomic_store(&stepped_notes.silent, true);
+    for (unsigned i = 1; i <= 2; i++) {
+        assert_int_equal(
+            lh_watch_start(client, "", ignore_change, on_done, &leases[0], &watch, NULL), LH_OK);
+        turn_until(i);
+        assert_int_equal(atomic_load(&granted), 0);
+        assert_int_equal(lh_unwatch_start(&watch, NULL), LH_OK);
+    }
+    atomic_store(&stepped_notes.silent, false);
+    lh_close(&client);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +328,7 @@ int main(void)
         cmocka_unit_test(an_unreadable_record_does_not_hide_the_others),
         cmocka_unit_test(a_watch_tells_of_an_unreadable_record_and_goes_on),
         cmocka_unit_test(a_store_that_falls_silent_is_unavailable_in_time),
+        cmocka_unit_test(a_watch_of_a_silent_store_is_unavailable_in_time),
     };
     return cmocka_run_group_tests_name("lib_stepped", tests, NULL, NULL);
 }

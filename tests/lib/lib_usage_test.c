@@ -141,10 +141,8 @@ static void wrong_options_are_refused(void **state)
 static void keys_and_their_count_are_checked(void **state)
 {
     (void)state;
-    struct lh_acquire_options named = LH_ACQUIRE_OPTIONS_INIT;
     const char *keys[LH_KEYS_MAX + 1] = {"a", NULL}, *same[] = {"a", "a"}, *good[] = {"a", "b"};
     struct lh_lease *lease = NULL;
-    named.request_id = "r";
     REFUSED(lh_acquire_all(client, NULL, 1, NULL, &lease, &report));
     REFUSED(lh_acquire_all(client, NULL, 0, NULL, &lease, &report));
     REFUSED(lh_acquire_all(client, keys, 0, NULL, &lease, &report));
@@ -152,7 +150,6 @@ static void keys_and_their_count_are_checked(void **state)
     REFUSED(lh_acquire_all(client, keys, LH_KEYS_MAX + 1, NULL, &lease, &report));
     REFUSED(lh_acquire_all(client, keys, SIZE_MAX, NULL, &lease, &report));
     REFUSED(lh_acquire_all(client, same, 2, NULL, &lease, &report));
-    REFUSED(lh_acquire_all(client, good, 2, &named, &lease, &report));
     REFUSED(lh_acquire_all(client, good, 2, NULL, NULL, &report));
     NOT_STARTED(lh_acquire_all_start(client, NULL, 2, NULL, on_done, NULL, &report));
     NOT_STARTED(lh_acquire_all_start(client, keys, 2, NULL, on_done, NULL, &report));

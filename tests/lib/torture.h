@@ -11,7 +11,7 @@
 
 #include <stdatomic.h>
 
-enum { CONTEXT_LEASES = 4, SCENARIOS = 30 };
+enum { CONTEXT_LEASES = 4, SCENARIOS = 31 };
 
 #define SEEN(outcome) (1U << (outcome))
 

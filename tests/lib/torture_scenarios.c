@@ -387,6 +387,42 @@ static void turn_own_loop(struct context *context)
     give(context, 0);
 }
 
+static void count_started(struct context *context, enum lh_outcome outcome)
+{
+    note(context, outcome);
+    context->started += outcome == LH_OK ? 1 : 0;
+}
+
+/* A lease that is left to its TTL is not kept. */
+static void count_detached(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct context *context = user;
+    if ((report->outcome == LH_OK) != (lh_token(lease) != 0))
+        atomic_fetch_add(&context->done_bad, 1);
+    note(context, report->outcome);
+    atomic_fetch_add(&context->done, 1);
+}
+
+static void run_own_loop(struct context *context)
+{
+    struct lh_acquire_options options = usual();
+    struct lh_client *client = context->client;
+    struct lh_report report = LH_REPORT_INIT;
+    options.unbound = options.detach = true;
+    note(context, lh_run(client));
+    count_started(context, lh_watch_start(client, "", count_change, count_return, context,
+                                          &context->watch, NULL));
+    count_started(context, lh_peek_start(client, "b", NULL, count_return, context, NULL));
+    context->request = lh_acquire_start(client, "a", &options, count_detached, context, &report);
+    count_started(context, context->request != NULL ? LH_OK : report.outcome);
+    for (int i = 0; i < 20000 && atomic_load(&context->done) < context->started; i++) {
+        note(context, i % 2 == 0 ? lh_run(client) : lh_step(client));
+        nap_ms(1);
+    }
+    if (context->watch != NULL)
+        note(context, lh_unwatch_start(&context->watch, NULL));
+}
+
 static void claim_with_payload(struct context *context)
 {
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
@@ -461,6 +497,7 @@ const struct scenario scenarios[SCENARIOS] = {
      .also = BUSY_TOO,
      .file_only = true},
     {.name = "own loop", .act = turn_own_loop, .own_loop = true},
+    {.name = "run", .act = run_own_loop, .own_loop = true, .leaves = true},
     {.name = "claim", .act = claim_with_payload, .also = BUSY_TOO},
     {.name = "finish", .prepare = claim_a, .act = finish_it},
     {.name = "start a finish", .prepare = claim_a, .act = start_finish},

@@ -47,6 +47,7 @@ enum lh_outcome call_start(struct call *call, struct inbox_item *task, void *mem
 static void wait_for(struct lh_client *client, sem_t *ended)
 {
     if (client->own_loop) {
+        client_expect_wait(client);
         while (sem_trywait(ended) != 0) {
             if (client_poll_store(client))
                 client_run_item(client, NULL);

@@ -131,10 +131,14 @@ static void local_queue_wake_at(void *owner, int64_t at_ms)
         client_arm_timer(client);
 }
 
+/* The first item that is posted wakes the loop; until a tick has collected it, others do not
+ * (inbox.h). With own_loop items are posted in the loop's thread: none needs a wake-up that
+ * lh_step() or lh_run() handles before it returns, or that the next lh_run() will handle. */
 static void wake_client(void *owner)
 {
     const struct lh_client *client = owner;
-    loop_wake(client->loop);
+    if (!client->stepping && !client->runs)
+        loop_wake(client->loop);
 }
 
 static void client_on_notify(void *owner, const char *key, const struct store_reply *current)
@@ -152,7 +156,7 @@ static void step_store(struct lh_client *client)
     client_arm_timer(client);
 }
 
-static bool is_due(const struct lh_client *client)
+static bool queue_is_due(const struct lh_client *client)
 {
     return host_boot_ms() >= client->queue_wakes_at_ms;
 }
@@ -167,7 +171,7 @@ static void on_store_readable(void *owner)
     else
         client->driver->step(client->state);
     client->turning = false;
-    if (is_due(client))
+    if (queue_is_due(client))
         client_on_timer(client);
     else
         client_arm_timer(client);
@@ -189,11 +193,22 @@ static void client_on_wake(void *owner)
     client_on_timer(client);
 }
 
+void client_turn(struct lh_client *client)
+{
+    client_on_wake(client);
+    on_turn_end(client);
+}
+
+bool client_is_due(struct lh_client *client)
+{
+    return host_boot_ms() >= wakes_at_ms(client);
+}
+
 /* As in the loop, items that were posted before run first. */
 void client_run_item(struct lh_client *client, struct inbox_item *item)
 {
     loop_enter(client->loop);
-    if (item == NULL && is_due(client)) /* with an item the tick below does it */
+    if (item == NULL && queue_is_due(client)) /* with an item the tick below does it */
         client_on_timer(client);
     client->turning = true;
     if (item != NULL)
@@ -201,8 +216,7 @@ void client_run_item(struct lh_client *client, struct inbox_item *item)
     else
         client->driver->step(client->state);
     client->turning = false;
-    client_on_wake(client);
-    on_turn_end(client);
+    client_turn(client);
     loop_leave(client->loop);
 }
 
@@ -520,6 +534,7 @@ void lh_close(struct lh_client **client_pointer)
         return;
     struct close_task close_task = {.client = client, .task = {.run = begin_close}};
     executor_post(client->executor, &close_task.task);
+    client_expect_wait(client);
     if (client->own_loop)
         loop_run(client->loop);
     else
@@ -535,21 +550,4 @@ int64_t lh_poll_ms(const struct lh_client *client)
 {
     bool polls = client != NULL && (client->driver->capabilities & STORE_WATCHES) == 0;
     return polls ? client->facts.poll_ms : 0;
-}
-
-int lh_fd(struct lh_client *client)
-{
-    bool usable = client != NULL && !client_is_forked(client) && client->own_loop;
-    return usable ? loop_fd(client->loop) : -1;
-}
-
-enum lh_outcome lh_step(struct lh_client *client)
-{
-    enum lh_outcome outcome = client_admits(client, /* blocks= */ true, NULL);
-    if (outcome != LH_OK)
-        return outcome;
-    if (!client->own_loop)
-        return LH_USAGE;
-    loop_step(client->loop, /* wait= */ false);
-    return LH_OK;
 }

@@ -40,6 +40,7 @@ static void lease_fill_options(struct lh_lease *lease, const struct lh_acquire_o
     bool slot = options->limit > 0;
     lease->on_lost = options->on_lost;
     lease->user = options->user;
+    lease->left = options->detach;
     lease->options = (struct lease_options){
         .request = {.verb = VERB_ACQUIRE,
                     .session = 1, /* valid; the executor sets its own */
@@ -72,8 +73,8 @@ static const char *lease_check_options(const struct lh_lease *lease,
         return "the wait must be 0 or longer, or LH_WAIT_FOREVER";
     if (options->cooldown_ms < 0 || options->cooldown_ms > SPAN_MAX_MS)
         return "the cooldown must be from 0 to 366 days";
-    if (options->request_id != NULL && lease->count > 1)
-        return "a request id is for one key";
+    if (options->detach && !options->unbound)
+        return "a bound lease ends with its process; detach it only if it is unbound";
     if (request.request == NULL)
         request.request = "-"; /* the executor makes one */
     for (size_t i = 0; i < lease->count; i++) {

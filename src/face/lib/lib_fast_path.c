@@ -90,14 +90,22 @@ int64_t fast_lease_ttl_ms(const struct lh_lease *lease)
 
 /* ---- acquire and release, in the caller's thread ---- */
 
+/* The options of 0.2.0 end before `detach`. */
+static bool can_read_options(const struct lh_acquire_options *options)
+{
+    return options->size == sizeof *options
+               ? !options->detach
+               : options->size == offsetof(struct lh_acquire_options, detach);
+}
+
 /* A hold is exclusive and bound, and has no other options than the TTL and on_lost. */
 static bool can_use_fast_path(const struct lh_client *client,
                               const struct lh_acquire_options *options)
 {
-    return options->size == sizeof *options && options->cooldown_ms == 0 &&
-           options->lock_delay_ms == 0 && options->priority == 0 && options->limit == 0 &&
-           !options->shared && !options->unbound && options->holder == NULL &&
-           options->request_id == NULL && options->meta_count == 0 && options->ttl_ms >= 0 &&
+    return can_read_options(options) && options->cooldown_ms == 0 && options->lock_delay_ms == 0 &&
+           options->priority == 0 && options->limit == 0 && !options->shared && !options->unbound &&
+           options->holder == NULL && options->request_id == NULL && options->meta_count == 0 &&
+           options->ttl_ms >= 0 &&
            (options->ttl_ms == 0 || options->ttl_ms >= client->facts.ttl_least_ms) &&
            options->ttl_ms <= TTL_MAX_MS && options->wait_ms >= LH_WAIT_FOREVER;
 }

@@ -62,6 +62,8 @@ struct lh_client {
     int64_t queue_wakes_at_ms;
     bool breaker_open; /* as last reported */
     bool turning;      /* inside a turn, which sets the timer at its end */
+    bool stepping;     /* own_loop: inside lh_step() or lh_run(), which handle what is posted … */
+    bool runs;         /* … and the caller has promised another one */
     bool closing;
     atomic_size_t started; /* started calls and requests whose `done` was not called */
     struct list leases;    /* being acquired, held, or being released */
@@ -96,7 +98,7 @@ struct lh_lease {
     struct meta *meta;    /* a copy, or NULL … */
     char *payload;        /* … as this one */
     struct lh_once *once; /* the caller's result of a claim in flight */
-    bool left;            /* detach it as soon as it is granted */
+    bool left;            /* detached as soon as it is granted */
     lh_lost_fn *on_lost;
     void *user;
     int64_t held_since_us; /* 0: it is not granted yet */
@@ -155,10 +157,16 @@ void client_arm_timer(struct lh_client *client);
 int64_t client_retry_after(const struct lh_client *client);
 /* One turn of the loop in the calling thread: runs the item, or with NULL steps the store. */
 void client_run_item(struct lh_client *client, struct inbox_item *item);
+/* Ticks the executor, and sends what it has submitted. Only within loop_enter(). */
+void client_turn(struct lh_client *client);
+bool client_is_due(struct lh_client *client); /* true if a timer is */
 /* With own_loop: waits briefly for the store; true if it has a reply. */
 bool client_poll_store(struct lh_client *client);
 /* Stops the loop of a closing client once nothing is in flight. */
 void client_stop_if_idle(struct lh_client *client);
+
+/* own_loop.c: before the loop waits. From now on posted items wake it. */
+void client_expect_wait(struct lh_client *client);
 
 /* Around every user callback. */
 void client_enter_callback(struct lh_client *client);
@@ -302,8 +310,11 @@ void once_set_token(struct lh_once *out, uint64_t token);
 int64_t query_next_ms(const struct lh_client *client);
 void query_on_timer(struct lh_client *client, int64_t now_ms);
 void query_free_all(struct lh_client *client);
+
+/* lib_watch.c */
 /* Starts the watch of the store if there is none; true if it is confirmed. */
-bool query_start_watch(struct lh_client *client);
+bool watches_start_store(struct lh_client *client);
+void watches_free_all(struct lh_client *client);
 
 /* views.c */
 /* The source of a view in a callback; valid as long as the record. */
@@ -343,6 +354,11 @@ void report_news(const struct lh_client *client, const char *key, const struct t
                  enum outcome outcome, struct lh_report *out);
 /* The text of a loss that was noticed `over_ms` after the lease had expired. */
 void report_expired(struct lh_report *report, const char *key, int64_t over_ms);
+/* Add, after report_news(), the holder and the times of the renewed grant … */
+void report_renewed(const struct lh_client *client, uint64_t token, const struct task_news *news,
+                    struct lh_report *out);
+/* … and the effect of a release, with the cooldown that it started. */
+void report_released(uint64_t token, const struct task_news *news, struct lh_report *out);
 /* Adds the effect of a break, after report_news(). */
 void report_break(const char *key, bool at_once, const struct broken *broken,
                   const struct task_news *news, struct lh_report *out);

@@ -124,12 +124,13 @@ void lease_forget(struct lh_lease *lease)
     }
 }
 
-/* Leaves the grant in the store until its TTL, ends the request and frees the lease. */
-static void lease_leave_to_ttl(struct lh_lease *lease)
+/* Leaves the grant in the store until its TTL, ends the request and frees the lease. A callback may
+ * read `shown`, which is the lease or NULL, until it returns. */
+static void lease_leave_to_ttl(struct lh_lease *lease, struct lh_lease *shown)
 {
     lease_forget(lease);
     list_remove(&lease->client->leases, &lease->node);
-    lease_finish_request(lease->request, NULL);
+    lease_finish_request(lease->request, shown);
     lease_free(lease);
 }
 
@@ -165,8 +166,9 @@ static void request_granted(struct lh_lease *lease)
         once_set_token(lease->once, request->report.token);
     lease->once = NULL; /* valid only until `done` is called */
     if (lease->left) {
+        bool hidden = request->borrowed || lease->options.request.kind == KIND_ONCE;
         lease_emit(lease, LH_EVENT_LEFT, LH_OK, held_us(lease));
-        lease_leave_to_ttl(lease);
+        lease_leave_to_ttl(lease, hidden ? NULL : lease);
     } else {
         lease_finish_request(request, lease);
     }
@@ -447,7 +449,7 @@ void lease_detach(struct inbox_item *task)
                    held ? "ok: left to its TTL" : "lost: the lease was lost before");
     if (held)
         lease_emit(lease, LH_EVENT_LEFT, LH_OK, held_us(lease));
-    lease_leave_to_ttl(lease);
+    lease_leave_to_ttl(lease, /* shown= */ NULL);
 }
 
 void lease_abandon_all(struct lh_client *client)

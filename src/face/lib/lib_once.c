@@ -61,7 +61,8 @@ static bool lease_make_claim(struct lh_lease *lease, const char *payload, struct
     struct request request = lease->options.request;
     request.kind = KIND_ONCE;
     request.key = lease->parts[0].key;
-    request.request = "-"; /* valid; the executor makes one */
+    if (request.request == NULL)
+        request.request = "-"; /* valid; the executor makes one */
     request.payload = payload;
     const char *wrong = request_broken(&request);
     if (wrong != NULL) {
@@ -102,6 +103,8 @@ static struct lh_lease *new_claim(struct lh_client *client, const char *id,
     acquire.wait_ms = options.wait_ms;
     acquire.on_lost = options.on_lost;
     acquire.user = options.user;
+    acquire.holder = options.holder;
+    acquire.request_id = options.request_id;
     struct lh_lease *lease = lease_new(client, &key, /* count= */ 1, &acquire, report);
     if (lease == NULL)
         return NULL;

@@ -111,7 +111,9 @@ static void operation_report_details(const struct operation *op, const struct ta
     if (news->outcome == OUTCOME_OK && request->verb == VERB_BREAK)
         report_break(request->key, request->now, &op->broken, news, report);
     else if (news->outcome == OUTCOME_OK && request->verb == VERB_RELEASE)
-        report->effect = LH_EFFECT_RELEASED;
+        report_released(request->token, news, report);
+    else if (news->outcome == OUTCOME_OK && request->verb == VERB_RENEW)
+        report_renewed(op->call.client, request->token, news, report);
     else if (stale && op->if_held)
         report_not_held(request->key, request->token, news, report);
     if (report->key[0] == '\0')

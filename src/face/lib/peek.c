@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lh_peek(): whether a key is free, held or cooling, from the watch cache if the key is in it, so
+ * Peeks: whether a key is free, held or cooling, from the watch cache if the key is in it, so
  * that most calls send no request; otherwise from the store. Only a hint: the acquisition decides.
  */
 #include "face/lib/lib_internal.h"
@@ -9,13 +9,18 @@
 #include "process/host.h"
 #include "store/translate.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 struct peek {
     struct inbox_item task; /* first */
     struct call call;
     const char *key;
-    bool needs_store; /* the key is not in the cache */
-    uint64_t begun;   /* of the read that will be cached; 0: none */
+    int64_t *out_cached_ms; /* of a started peek; may be NULL */
+    bool needs_store;       /* the key is not in the cache */
+    uint64_t begun;         /* of the read that will be cached; 0: none */
     int64_t cached_ms;
+    char storage[]; /* the key of a started peek */
 };
 
 /* A semaphore is free if it has a free slot and no waiters. */
@@ -71,9 +76,8 @@ static bool peek_from_entry(struct peek *peek, const struct watch_cache_entry *e
     return true;
 }
 
-static void peek_cache(struct inbox_item *task)
+static void peek_cache(struct peek *peek)
 {
-    struct peek *peek = (struct peek *)task;
     struct lh_client *client = peek->call.client;
     bool can_watch = (client->driver->capabilities & STORE_WATCHES) != 0;
     int64_t now_ms = host_boot_ms();
@@ -83,10 +87,9 @@ static void peek_cache(struct inbox_item *task)
         (void)report_set(&peek->call.report, LH_BUSY, CLOSING_TEXT);
     } else if (entry == NULL || !peek_from_entry(peek, entry, now_ms)) {
         peek->needs_store = true;
-        if (can_watch && query_start_watch(client))
+        if (can_watch && watches_start_store(client))
             peek->begun = watch_cache_begin_read(&client->watch_cache, peek->key);
     }
-    call_end(&peek->call);
 }
 
 static void on_peek_done(const struct lh_client *asked, const struct operation_hooks *hooks,
@@ -103,11 +106,26 @@ static void on_peek_done(const struct lh_client *asked, const struct operation_h
         watch_cache_end_read(&client->watch_cache, peek->key, peek->begun, reply, host_boot_ms());
 }
 
+/* The rest of a peek that the cache cannot answer. Blocks, unless there is a listener. */
+static enum lh_outcome peek_query(struct peek *peek, const struct listener *listener,
+                                  struct lh_report *report)
+{
+    struct request request = {.verb = VERB_QUERY, .key = peek->key};
+    struct operation_hooks hooks = {.on_done = on_peek_done, .out = peek};
+    return operation_run(peek->call.client, &request, &hooks, listener, report);
+}
+
+static void peek_blocking(struct inbox_item *task)
+{
+    struct peek *peek = (struct peek *)task;
+    peek_cache(peek);
+    call_end(&peek->call);
+}
+
 enum lh_outcome lh_peek(struct lh_client *client, const char *key, int64_t *cached_ms,
                         struct lh_report *report)
 {
-    struct peek peek = {.task = {.run = peek_cache}, .key = key, .cached_ms = -1};
-    struct request request = {.verb = VERB_QUERY, .key = key};
+    struct peek peek = {.task = {.run = peek_blocking}, .key = key, .cached_ms = -1};
     enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
     if (outcome != LH_OK)
         return outcome;
@@ -115,11 +133,57 @@ enum lh_outcome lh_peek(struct lh_client *client, const char *key, int64_t *cach
         return report_set(report, LH_USAGE, "usage: there is no key");
     call_begin(&peek.call, client);
     outcome = call_make(&peek.call, &peek.task, report);
-    if (peek.needs_store) {
-        struct operation_hooks hooks = {.on_done = on_peek_done, .out = &peek};
-        outcome = operation_run(client, &request, &hooks, /* listener= */ NULL, report);
-    }
+    if (peek.needs_store)
+        outcome = peek_query(&peek, /* listener= */ NULL, report);
     if (cached_ms != NULL)
         *cached_ms = peek.cached_ms;
     return outcome;
+}
+
+/* ---- without blocking ---- */
+
+static void peek_end(struct peek *peek)
+{
+    if (peek->out_cached_ms != NULL)
+        *peek->out_cached_ms = peek->cached_ms;
+    call_end(&peek->call);
+}
+
+static void on_peek_queried(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct peek *peek = user;
+    (void)lease;
+    peek->call.report = *report;
+    peek_end(peek);
+}
+
+static void peek_started(struct inbox_item *task)
+{
+    struct peek *peek = (struct peek *)task;
+    const struct listener listener = {on_peek_queried, peek};
+    peek_cache(peek);
+    if (!peek->needs_store || peek_query(peek, &listener, &peek->call.report) != LH_OK)
+        peek_end(peek);
+}
+
+enum lh_outcome lh_peek_start(struct lh_client *client, const char *key, int64_t *cached_ms,
+                              lh_done_fn *done, void *user, struct lh_report *report)
+{
+    enum lh_outcome outcome = client_admits_start(client, report);
+    if (outcome != LH_OK)
+        return outcome;
+    size_t length = key != NULL ? strnlen(key, KEY_MAX + 1) : 0;
+    if (length == 0 || length > KEY_MAX || !text_is_clean(key, length) || done == NULL)
+        return report_set(report, LH_USAGE,
+                          "usage: give a function to call when done, and a key of 1 to 512 bytes "
+                          "of UTF-8 without control characters");
+    struct peek *peek = calloc(1, sizeof *peek + length + 1);
+    if (peek == NULL)
+        return report_set(report, LH_FAILED, "failed: out of memory");
+    peek->task.run = peek_started;
+    peek->key = memcpy(peek->storage, key, length + 1);
+    peek->out_cached_ms = cached_ms;
+    peek->cached_ms = -1;
+    call_begin(&peek->call, client);
+    return call_start(&peek->call, &peek->task, peek, done, user, report);
 }

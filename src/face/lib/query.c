@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists, histories, and the one watch of the store that all watches of a client share. They change
- * nothing, so they bypass the core. A query without a reply within the store timeout ends as
- * unavailable; its memory is kept until the reply arrives.
+ * Lists and histories, and the requests of all queries, of which the watch of the store is one
+ * (lib_watch.c). They change nothing, so they bypass the core. A query without a reply within the
+ * store timeout ends as unavailable; its memory is kept until the reply arrives.
  */
-#include "face/lib/lib_internal.h"
+#include "face/lib/query_internal.h"
 
 #include "base/check.h"
 #include "process/host.h"
@@ -14,33 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct query {
-    struct query *next;
-    struct lh_client *client;
-    enum store_verb verb;
-    char key[KEY_MAX + 1];
-    struct call *call; /* NULL: it has ended, or this is the watch */
-    lh_view_fn *fn;    /* NULL once it has returned false */
-    void *user;
-    int64_t give_up_at_ms;
-    bool confirmed; /* the watch is set up */
-};
-
-struct lh_watcher {
-    struct lh_watcher *next;
-    struct lh_client *client;
-    char prefix[KEY_MAX + 1];
-    lh_watch_fn *fn;
-    void *user;
-    struct call *call; /* until the watch is confirmed */
-    bool ended;
-};
-
 /* ---- views ---- */
 
 /* An unreadable record gets a view, too: it must not hide the others. */
-static void read_reply(const struct query *query, const struct store_reply *reply, const char *key,
-                       struct lh_view_source *source, struct lh_view *out)
+void query_read_reply(const struct query *query, const struct store_reply *reply, const char *key,
+                      struct lh_view_source *source, struct lh_view *out)
 {
     struct lh_client *client = query->client;
     struct event event = {0};
@@ -74,7 +52,7 @@ int64_t query_next_ms(const struct lh_client *client)
     return next_ms;
 }
 
-static void query_unlink(const struct query *query)
+void query_unlink(const struct query *query)
 {
     struct query **at = &query->client->queries;
     while (*at != query)
@@ -82,7 +60,7 @@ static void query_unlink(const struct query *query)
     *at = query->next;
 }
 
-static void end_call(struct call **call, enum lh_outcome outcome, const char *key, const char *why)
+void query_end_call(struct call **call, enum lh_outcome outcome, const char *key, const char *why)
 {
     char text[LH_TEXT_SIZE];
     struct call *ending = *call;
@@ -97,32 +75,9 @@ static void end_call(struct call **call, enum lh_outcome outcome, const char *ke
     call_end(ending);
 }
 
-static enum lh_outcome outcome_of(enum reply_status reply)
+enum lh_outcome query_outcome(enum reply_status reply)
 {
     return reply == REPLY_DENIED ? LH_DENIED : LH_UNAVAILABLE;
-}
-
-/* The watch of the store has ended: clears the cache, and reports the end to every watch. */
-static void watches_end(struct lh_client *client, enum lh_outcome outcome, const char *why)
-{
-    struct lh_report report = LH_REPORT_INIT;
-    char text[LH_TEXT_SIZE];
-    watch_cache_clear(&client->watch_cache);
-    (void)snprintf(text, sizeof text, "%s: the watch has ended: %.150s; start a new one",
-                   lh_outcome_name(outcome), why);
-    (void)report_set(&report, outcome, text);
-    for (struct lh_watcher *watch = client->watches; watch != NULL; watch = watch->next) {
-        if (watch->ended)
-            continue;
-        watch->ended = true;
-        if (watch->call != NULL) {
-            end_call(&watch->call, outcome, watch->prefix, why);
-            continue;
-        }
-        client_enter_callback(client);
-        watch->fn(watch->user, NULL, &report);
-        client_leave_callback(client);
-    }
 }
 
 void query_on_timer(struct lh_client *client, int64_t now_ms)
@@ -135,7 +90,7 @@ void query_on_timer(struct lh_client *client, int64_t now_ms)
         if (query->verb == VERB_STORE_WATCH)
             watches_end(client, LH_UNAVAILABLE, "the store does not answer");
         else
-            end_call(&query->call, LH_UNAVAILABLE, query->key, "the store does not answer");
+            query_end_call(&query->call, LH_UNAVAILABLE, query->key, "the store does not answer");
     }
 }
 
@@ -146,14 +101,10 @@ void query_free_all(struct lh_client *client)
         client->queries = query->next;
         free(query);
     }
-    while (client->watches != NULL) {
-        struct lh_watcher *watch = client->watches;
-        client->watches = watch->next;
-        free(watch);
-    }
+    watches_free_all(client);
 }
 
-static void query_send(struct query *query, store_done *done)
+void query_send(struct query *query, store_done *done)
 {
     struct store_request request = {.verb = query->verb, .key = query->key};
     query->next = query->client->queries;
@@ -163,7 +114,7 @@ static void query_send(struct query *query, store_done *done)
     client_submit(query->client, &request, done, query);
 }
 
-static struct query *query_new(struct lh_client *client, enum store_verb verb, const char *key)
+struct query *query_new(struct lh_client *client, enum store_verb verb, const char *key)
 {
     struct query *query = calloc(1, sizeof *query);
     if (query == NULL)
@@ -183,7 +134,7 @@ static void query_show(struct query *query, const struct store_reply *reply)
     const char *key = reply->key != NULL ? reply->key : query->key;
     if (query->fn == NULL || query->call == NULL)
         return;
-    read_reply(query, reply, key, &source, &status);
+    query_read_reply(query, reply, key, &source, &status);
     client_enter_callback(query->client);
     if (!query->fn(query->user, &status))
         query->fn = NULL;
@@ -195,15 +146,15 @@ static void on_query_reply(void *caller, const struct store_reply *reply)
     struct query *query = caller;
     bool of_one_key = reply->more && reply->key != NULL; /* the list goes on */
     if (!of_one_key && (reply->result == REPLY_TROUBLE || reply->result == REPLY_DENIED))
-        end_call(&query->call, outcome_of(reply->result), query->key,
-                 reply->why != NULL ? reply->why : "the store failed; try again");
+        query_end_call(&query->call, query_outcome(reply->result), query->key,
+                       reply->why != NULL ? reply->why : "the store failed; try again");
     if (reply->more) {
         if (query->call != NULL)
             query->give_up_at_ms = host_boot_ms() + query->client->timeout_ms;
         query_show(query, reply);
         return;
     }
-    end_call(&query->call, LH_OK, query->key, "complete");
+    query_end_call(&query->call, LH_OK, query->key, "complete");
     query_unlink(query);
     free(query);
 }
@@ -220,12 +171,12 @@ static void query_start(struct inbox_item *task)
     struct lh_client *client = query->client;
     bool lists = query->verb == VERB_STORE_LIST, enough = false;
     if (client->closing)
-        end_call(&query->call, LH_BUSY, query->key, "the client is being closed");
+        query_end_call(&query->call, LH_BUSY, query->key, "the client is being closed");
     else if (client_retry_after(client) >= 0)
-        end_call(&query->call, LH_UNAVAILABLE, query->key,
-                 "the store failed repeatedly; try later");
+        query_end_call(&query->call, LH_UNAVAILABLE, query->key,
+                       "the store failed repeatedly; try later");
     else if (lists && !fast_lease_list(client, query->key, query->fn, query->user, &enough))
-        end_call(&query->call, LH_FAILED, query->key, "out of memory");
+        query_end_call(&query->call, LH_FAILED, query->key, "out of memory");
     if (query->call == NULL) {
         free(query);
         return;
@@ -320,157 +271,4 @@ enum lh_outcome lh_history_start(struct lh_client *client, const char *key, lh_v
                                  lh_done_fn *done, void *user, struct lh_report *report)
 {
     return query_run_start(client, VERB_STORE_HISTORY, key, fn, done, user, report);
-}
-
-/* ---- watches ---- */
-
-static void watches_confirm(struct lh_client *client)
-{
-    for (struct lh_watcher *watch = client->watches; watch != NULL; watch = watch->next)
-        end_call(&watch->call, LH_OK, watch->prefix, "watching");
-}
-
-static void notify_watches(struct query *query, const struct store_reply *reply)
-{
-    struct lh_client *client = query->client;
-    struct lh_view_source source;
-    struct lh_view status;
-    read_reply(query, reply, reply->key, &source, &status);
-    for (struct lh_watcher *watch = client->watches; watch != NULL; watch = watch->next) {
-        if (watch->ended || watch->call != NULL ||
-            strncmp(reply->key, watch->prefix, strlen(watch->prefix)) != 0)
-            continue;
-        client_enter_callback(client);
-        watch->fn(watch->user, &status, NULL);
-        client_leave_callback(client);
-    }
-}
-
-static void on_store_change(void *caller, const struct store_reply *reply)
-{
-    struct query *query = caller;
-    if (!reply->more) {
-        watches_end(query->client, outcome_of(reply->result),
-                    reply->why != NULL ? reply->why : "the store failed");
-        query_unlink(query);
-        free(query);
-        return;
-    }
-    query->give_up_at_ms = NEVER;
-    if (reply->result != REPLY_OK && reply->key == NULL) { /* it goes on, but a change was missed */
-        watches_end(query->client, outcome_of(reply->result),
-                    reply->why != NULL ? reply->why : "the store failed");
-    } else if (reply->key != NULL) {
-        watch_cache_on_change(&query->client->watch_cache, reply, host_boot_ms());
-        notify_watches(query, reply);
-    }
-    if (!query->confirmed)
-        watches_confirm(query->client);
-    query->confirmed = true;
-}
-
-struct watch_call {
-    struct inbox_item task; /* first */
-    struct call call;
-    struct lh_watcher *watch;
-};
-
-static struct query *store_watch(const struct lh_client *client)
-{
-    struct query *query = client->queries;
-    while (query != NULL && query->verb != VERB_STORE_WATCH)
-        query = query->next;
-    return query;
-}
-
-/* From now on every lock is written to the store, so that the watch sees it. */
-bool query_start_watch(struct lh_client *client)
-{
-    struct query *query = store_watch(client);
-    if (client->fast_path != NULL)
-        fast_path_disable(client->fast_path);
-    if (query != NULL)
-        return query->confirmed;
-    query = query_new(client, VERB_STORE_WATCH, "");
-    if (query == NULL) {
-        watches_end(client, LH_FAILED, "out of memory");
-        return false;
-    }
-    query_send(query, on_store_change);
-    query = store_watch(client); /* NULL if the store has refused it at once */
-    return query != NULL && query->confirmed;
-}
-
-/* All watches share the confirmation of the first. */
-static void watch_start(struct inbox_item *task)
-{
-    struct watch_call *watch_call = (struct watch_call *)task;
-    struct lh_watcher *watch = watch_call->watch;
-    struct lh_client *client = watch->client;
-    watch->next = client->watches;
-    client->watches = watch;
-    if (query_start_watch(client))
-        end_call(&watch->call, LH_OK, watch->prefix, "watching");
-}
-
-static void watch_stop(struct inbox_item *task)
-{
-    struct watch_call *watch_call = (struct watch_call *)task;
-    struct lh_watcher **at = &watch_call->call.client->watches;
-    while (*at != watch_call->watch)
-        at = &(*at)->next;
-    *at = watch_call->watch->next;
-    free(watch_call->watch);
-    if (watch_call->call.report.text[0] == '\0')
-        (void)report_set(&watch_call->call.report, LH_OK, "ok: the watch has ended");
-    call_end(&watch_call->call);
-}
-
-static enum lh_outcome watch_remove(struct lh_watcher *watch, const struct lh_report *said,
-                                    struct lh_report *report)
-{
-    struct watch_call watch_call = {.task = {.run = watch_stop}, .watch = watch};
-    call_begin(&watch_call.call, watch->client);
-    if (said != NULL)
-        watch_call.call.report = *said;
-    return call_make(&watch_call.call, &watch_call.task, report);
-}
-
-enum lh_outcome lh_watch(struct lh_client *client, const char *prefix, lh_watch_fn *fn, void *user,
-                         struct lh_watcher **out, struct lh_report *report)
-{
-    struct lh_report said = LH_REPORT_INIT;
-    enum lh_outcome outcome = client_admits(client, /* blocks= */ true, report);
-    if (outcome != LH_OK)
-        return outcome;
-    prefix = prefix != NULL ? prefix : "";
-    if (fn == NULL || out == NULL || strlen(prefix) > KEY_MAX)
-        return report_set(report, LH_USAGE,
-                          "usage: give a function, a pointer, and a prefix of at most 512 bytes");
-    struct lh_watcher *watch = calloc(1, sizeof *watch);
-    if (watch == NULL)
-        return report_set(report, LH_FAILED, "failed: out of memory");
-    struct watch_call watch_call = {.task = {.run = watch_start}, .watch = watch};
-    *watch =
-        (struct lh_watcher){.client = client, .fn = fn, .user = user, .call = &watch_call.call};
-    (void)snprintf(watch->prefix, sizeof watch->prefix, "%s", prefix);
-    call_begin(&watch_call.call, client);
-    outcome = call_make(&watch_call.call, &watch_call.task, &said);
-    if (outcome != LH_OK)
-        return watch_remove(watch, &said, report);
-    report_copy(report, &said);
-    *out = watch;
-    return LH_OK;
-}
-
-enum lh_outcome lh_unwatch(struct lh_watcher **watch, struct lh_report *report)
-{
-    if (watch == NULL || *watch == NULL)
-        return report_set(report, LH_USAGE, "usage: there is no watch");
-    enum lh_outcome outcome = client_admits((*watch)->client, /* blocks= */ true, report);
-    if (outcome != LH_OK)
-        return outcome;
-    outcome = watch_remove(*watch, NULL, report);
-    *watch = NULL;
-    return outcome;
 }

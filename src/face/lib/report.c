@@ -296,6 +296,44 @@ static enum lh_state state_of(const struct task_news *news)
     return news->record != NULL ? (enum lh_state)news->key_info.state : LH_FREE;
 }
 
+static const struct grant *grant_of(const struct task_news *news, uint64_t token)
+{
+    for (size_t i = 0; news->record != NULL && i < news->record->grant_count; i++)
+        if (grant_token(&news->record->grants[i]) == token)
+            return &news->record->grants[i];
+    return NULL;
+}
+
+void report_renewed(const struct lh_client *client, uint64_t token, const struct task_news *news,
+                    struct lh_report *out)
+{
+    const struct grant *grant = grant_of(news, token);
+    struct view view = view_of(client, &news->at);
+    out->token = token;
+    out->state = LH_HELD;
+    if (grant == NULL)
+        return;
+    struct key_info key_info = grant_key_info(grant, &view);
+    (void)snprintf(out->holder, sizeof out->holder, "%s", grant->holder);
+    out->since_ms = age_of(key_info.since_ms, news->at.time_ms);
+    /* Without a clock of the store the whole TTL is left: it has just begun. */
+    out->ends_in_ms = key_info.ends_in_ms >= 0 ? key_info.ends_in_ms : grant->ttl_ms;
+    out->takeover_in_ms = key_info.takeover_in_ms;
+}
+
+void report_released(uint64_t token, const struct task_news *news, struct lh_report *out)
+{
+    out->effect = LH_EFFECT_RELEASED;
+    out->token = token;
+    out->state = state_of(news);
+    if (out->state != LH_COOLING_DOWN)
+        return;
+    (void)snprintf(out->holder, sizeof out->holder, "%s", news->key_info.holder);
+    out->since_ms = age_of(news->key_info.since_ms, news->at.time_ms);
+    out->ends_in_ms = news->key_info.ends_in_ms;
+    out->takeover_in_ms = news->key_info.takeover_in_ms;
+}
+
 void report_break(const char *key, bool at_once, const struct broken *broken,
                   const struct task_news *news, struct lh_report *out)
 {
