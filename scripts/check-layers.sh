@@ -37,7 +37,7 @@ function refuse(what) {
 
 function check_quoted(name, target) {
     if (name ~ /^leasehold(_admin|_github|_once|_workload)?\.h$/) {
-        if (FILENAME !~ /^(src\/face\/(lib|cli)|include)\//)
+        if (FILENAME !~ /^(src\/face\/(lib|cli|daemon)|include)\//)
             refuse("only faces include the public header; include what you need of a room")
         return
     }
@@ -47,9 +47,13 @@ function check_quoted(name, target) {
         refuse("\"" name "\" names no room; write \"room/file.h\"")
     else if (rank[target] > rank[room])
         refuse(room " must not include from " target "; includes go towards base")
-    else if (FILENAME ~ /^src\/face\/cli\// && name !~ /^(face\/cli|run|wire|base)\//)
+    else if (FILENAME ~ /^src\/face\/cli\// &&
+            name !~ /^(face\/cli\/|face\/daemon\/daemon\.h$|run\/|wire\/|base\/)/)
         refuse("the command line must not include \"" name \
             "\"; call a public header, or a function of run")
+    else if (FILENAME ~ /^src\/face\/daemon\// &&
+            name !~ /^(face\/daemon\/|runtime\/table\.h$|net\/|process\/|wire\/|base\/)/)
+        refuse("the daemon must not include \"" name "\"; it uses locks through public headers only")
 }
 
 function check_system(name) {

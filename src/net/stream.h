@@ -46,6 +46,9 @@ struct stream_callbacks {
     size_t (*bytes)(void *owner, const char *bytes, size_t length);
     /* The last callback; may free the stream. `why`: the address and the error, never a secret. */
     void (*ended)(void *owner, enum stream_end end, const char *why);
+    /* Of adopted pipes: the input has ended and all its bytes were consumed. Replies can still be
+     * written; the owner ends the stream. NULL: the stream ends then. */
+    void (*input_over)(void *owner);
     void *owner;
     size_t in_max;  /* limit of unconsumed bytes */
     size_t out_max; /* limit of unsent bytes */

@@ -260,8 +260,21 @@ void stream_end_after_flush(struct stream *stream)
         poller_defer(stream->poller, &stream->deferred);
 }
 
+/* Nothing more arrives, but the peer may still read. True if the owner ends the stream itself. */
+static bool stream_end_input(struct stream *stream)
+{
+    if (stream->callbacks.input_over == NULL || stream->state != STREAM_OPEN)
+        return false;
+    stream->paused = stream->deaf = stream->hung_up = true;
+    stream->callbacks.input_over(stream->callbacks.owner);
+    return stream->state != STREAM_OPEN || stream_update_watch(stream);
+}
+
 bool stream_flush_at_end(struct stream *stream)
 {
+    if (stream->remote == NULL && stream->pipes != NULL && stream->end == STREAM_CLOSED &&
+        stream_end_input(stream))
+        return true;
     if (stream->remote != NULL || stream->pipes == NULL || stream->end != STREAM_CLOSED ||
         stream->out.length == 0)
         return false;

@@ -90,6 +90,7 @@ static void acquisition_write(const struct acquisition *acquisition, const struc
     if (report->outcome == LH_OK) {
         shown.ends_in_ms = lease != NULL ? lh_ttl_ms(lease) : acquisition->ttl_ms;
         shown.since_ms = 0;
+        text_copy(shown.holder, sizeof shown.holder, acquisition->holder);
     }
     reply_report(out, &shown, several ? 1 : 0);
     if (several)
@@ -320,6 +321,7 @@ static void acquire_start(struct daemon_slot *slot, const struct acquire_call *c
     acquisition->id = id;
     acquisition->ttl_ms = call->options.ttl_ms;
     acquisition->waits = waits;
+    (void)snprintf(acquisition->holder, sizeof acquisition->holder, "%s", call->holder);
     acquisition->binds = (call->words->given & WORD_BIND) != 0;
     daemon->waiters += waits ? 1 : 0;
     if (id != NULL)
@@ -443,6 +445,15 @@ static void acquisition_cancel(struct acquisition *acquisition)
 static void acquisition_on_kept(void *owner)
 {
     acquisition_cancel(owner);
+}
+
+void acquisitions_stop_waiting(struct daemon_connection *connection)
+{
+    for (struct list_node *node = connection->acquisitions.first; node != NULL; node = node->next) {
+        struct acquisition *acquisition = LIST_ENTRY(node, struct acquisition, node);
+        if (acquisition->waits)
+            acquisition_cancel(acquisition);
+    }
 }
 
 void acquisitions_orphan(struct daemon_connection *connection)

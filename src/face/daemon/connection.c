@@ -74,6 +74,7 @@ unsigned slot_protocol(const struct daemon_slot *slot)
 static void connection_write(struct daemon_connection *connection, const char *bytes, size_t length)
 {
     stream_write(connection->stream, bytes, length);
+    (void)connection_account(connection); /* a later command is refused */
 }
 
 static void connection_unblock(struct daemon_connection *connection)
@@ -170,6 +171,12 @@ static size_t connection_on_bytes(void *owner, const char *bytes, size_t length)
                                                       .total_max = COMMAND_MAX};
     struct daemon_connection *connection = owner;
     size_t used = 0;
+    if (!connection_account(connection)) {
+        daemon_log(connection->daemon, DAEMON_WARNING, "connection_cut",
+                   "the buffers of all connections exceed 256 MiB");
+        connection_end(connection, CONNECTION_CUT);
+        return length;
+    }
     while (used < length && !connection->ending) {
         struct resp_command command;
         size_t size = 0;
@@ -248,11 +255,20 @@ static void connection_on_ended(void *owner, enum stream_end end, const char *wh
     connection_end(connection, closed ? CONNECTION_PEER_CLOSED : CONNECTION_CUT);
 }
 
+/* The end of stdin: commands that were received get their replies, but nobody waits any longer. */
+static void connection_on_input_over(void *owner)
+{
+    struct daemon_connection *connection = owner;
+    acquisitions_stop_waiting(connection);
+    connection_end_after_replies(connection);
+}
+
 void connection_open(struct daemon *daemon, int in, int out, const char *name)
 {
     struct daemon_connection *connection = calloc(1, sizeof *connection);
     struct stream_callbacks callbacks = {.bytes = connection_on_bytes,
                                          .ended = connection_on_ended,
+                                         .input_over = connection_on_input_over,
                                          .owner = connection,
                                          .in_max = CONNECTION_IN_MAX,
                                          .out_max = CONNECTION_OUT_MAX};

@@ -27,7 +27,9 @@ void daemon_log(const struct daemon *daemon, enum daemon_level level, const char
 static void daemon_step_store(void *owner)
 {
     struct daemon *daemon = owner;
-    (void)lh_step(daemon->client);
+    bool readable = daemon->store_readable;
+    daemon->store_readable = false;
+    (void)(readable ? lh_step(daemon->client) : lh_run(daemon->client));
 }
 
 void daemon_turn(struct daemon *daemon)
@@ -37,8 +39,10 @@ void daemon_turn(struct daemon *daemon)
 
 static void daemon_on_store(void *owner, unsigned what)
 {
+    struct daemon *daemon = owner;
     (void)what;
-    daemon_turn(owner);
+    daemon->store_readable = true;
+    daemon_turn(daemon);
 }
 
 /* ---- signals ---- */

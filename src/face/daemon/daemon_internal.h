@@ -37,6 +37,8 @@ enum {
     API_VERSION = 1,
 };
 
+#define lh_pause(r) lh_cancel(r)
+#define lh_resume(r) ((void)(r))
 struct daemon_connection;
 struct daemon_slot;
 struct daemon_verb;
@@ -64,7 +66,7 @@ struct daemon {
     uint64_t last_connection;
     int64_t started_ms;
     struct daemon_counters counters;
-    bool stopping;
+    bool stopping, store_readable;
     char arguments[COMMAND_MAX + RESP_ARGS_MAX]; /* of the command that is being started */
     char record[LH_RECORD_SIZE];
 };
@@ -118,6 +120,7 @@ struct acquisition {
     int64_t ttl_ms;
     bool asynchronous, binds, waits;
     char *shown_id; /* asynchronous: the id as the client wrote it */
+    char holder[LH_HOLDER_SIZE];
 };
 
 /* Arguments, NUL-terminated. */
@@ -260,6 +263,8 @@ void verb_cancel(struct daemon_slot *slot, const struct daemon_args *args,
                  const struct daemon_words *words);
 /* The connection has ended: waiters give up, or keep their place for a while if they have an id. */
 void acquisitions_orphan(struct daemon_connection *connection);
+/* Waiters give up and get their replies. */
+void acquisitions_stop_waiting(struct daemon_connection *connection);
 /* At the end of the daemon. */
 void acquisitions_free(struct daemon *daemon);
 

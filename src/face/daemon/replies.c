@@ -46,7 +46,7 @@ void reply_pair_token(struct resp_reply *out, const char *name, uint64_t token)
 void reply_report(struct resp_reply *out, const struct lh_report *report, size_t more)
 {
     bool refused = report->refusal != NULL, retries = report->retry_after_ms >= 0;
-    resp_reply_map(out, 6 + (refused ? 1 : 0) + (retries ? 1 : 0) + more);
+    resp_reply_map(out, (size_t)6 + (refused ? 1U : 0U) + (retries ? 1U : 0U) + more);
     reply_pair(out, "outcome", lh_outcome_name(report->outcome));
     reply_pair_token(out, "token", report->token);
     reply_pair(out, "holder", report->holder[0] != '\0' ? report->holder : NULL);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { DEFAULT_OVERLAP_MS = 60000 };
+
 /* ---- ids ---- */
 
 /* The result of a claim in flight. */
@@ -246,9 +248,10 @@ void verb_watermark_begin(struct daemon_slot *slot, const struct daemon_args *ar
         return;
     }
     *watermark = (struct lh_watermark)LH_WATERMARK_INIT;
+    int64_t overlap_ms =
+        (words->given & WORD_OVERLAP) != 0 ? words->overlap_ms : DEFAULT_OVERLAP_MS;
     slot_started(slot,
-                 lh_watermark_begin_start(slot->daemon->client, args->text[1], words->overlap_ms,
-                                          watermark, watermark_on_begun, slot, &report),
+                 lh_watermark_begin_start(slot->daemon->client, args->text[1], overlap_ms, watermark, watermark_on_begun, slot, &report),
                  &report);
 }
 
