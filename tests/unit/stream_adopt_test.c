@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -382,6 +383,33 @@ static void flags_of_shared_files_are_restored(void **state)
     (void)close(copy);
 }
 
+/* Another process may use the same stdin and stdout. */
+static void stdin_and_stdout_are_not_shut_down(void **state)
+{
+    int pair[2], status = -1;
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    peer = pair[1];
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        bool moved = dup2(pair[0], STDIN_FILENO) == 0 && dup2(pair[0], STDOUT_FILENO) == 1;
+        poller_free(&kit_net);
+        kit_net = poller_new(); /* the parent's is shared */
+        party_adopt(&party, STDIN_FILENO, STDOUT_FILENO);
+        stream_write(party.stream, "hello", 5);
+        poller_step(kit_net);
+        stream_free(&party.stream);
+        _exit(moved && fcntl(STDOUT_FILENO, F_GETFD) == -1 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    expect(peer, "hello");
+    assert_int_equal(send(pair[0], "still open", 10, MSG_NOSIGNAL), 10);
+    expect(peer, "still open");
+    (void)close(pair[0]);
+}
+
 /* The peer sends more than we read; the reply still arrives, and the end follows the peer's. */
 static void the_last_reply_arrives(void **state)
 {
@@ -485,6 +513,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_pipe_delays_the_end, begin, finish),
         cmocka_unit_test_setup_teardown(a_regular_file_is_read_to_its_end, begin, finish),
         cmocka_unit_test_setup_teardown(flags_of_shared_files_are_restored, begin, finish),
+        cmocka_unit_test_setup_teardown(stdin_and_stdout_are_not_shut_down, begin, finish),
         cmocka_unit_test_setup_teardown(the_last_reply_arrives, begin, finish),
         cmocka_unit_test_setup_teardown(a_peer_that_stays_is_left, begin, finish),
         cmocka_unit_test_setup_teardown(a_peer_that_reads_nothing_is_left, begin, finish),
