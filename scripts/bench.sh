@@ -65,6 +65,11 @@ printf '== time of a pair on the in-memory store, codec and table included\n'
 
 build/bench/tests/bench_memory
 
+printf '== connections of a server, without a store\n'
+for part in idle echo parse; do
+    build/bench/tests/bench_streams "$part"
+done
+
 measure_file pairs
 start_redis
 measure_file flight

@@ -10,7 +10,8 @@
 void resp_reply_init(struct resp_reply *reply, char *bytes, size_t size, unsigned protocol)
 {
     ASSERT(protocol == 2 || protocol == 3);
-    *reply = (struct resp_reply){.bytes = bytes, .size = size, .protocol = protocol};
+    *reply = (struct resp_reply){.size = size, .protocol = protocol};
+    reply->bytes = bytes;
 }
 
 /* Where the value begins, or NULL if it does not fit. */
@@ -56,6 +57,12 @@ void resp_reply_push(struct resp_reply *reply, size_t count)
     reply_head(reply, reply->protocol == 3 ? '>' : '*', count);
 }
 
+static void reply_end_line(char *at)
+{
+    at[0] = '\r';
+    at[1] = '\n';
+}
+
 void resp_reply_bytes(struct resp_reply *reply, const char *bytes, size_t length)
 {
     char head[RESP_HEAD_MAX];
@@ -69,8 +76,7 @@ void resp_reply_bytes(struct resp_reply *reply, const char *bytes, size_t length
     at += head_length;
     if (length > 0)
         memcpy(at, bytes, length);
-    at[length] = '\r';
-    at[length + 1] = '\n';
+    reply_end_line(at + length);
 }
 
 void resp_reply_text(struct resp_reply *reply, const char *text)
@@ -110,8 +116,10 @@ void resp_reply_null(struct resp_reply *reply)
 static char *reply_copy_line(char *to, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        to[i] = byte < ' ' || byte == 0x7f ? ' ' : text[i];
+        char byte = text[i];
+        if ((unsigned char)byte < ' ' || byte == 0x7f)
+            byte = ' ';
+        to[i] = byte;
     }
     return to + length;
 }
@@ -124,7 +132,7 @@ void resp_reply_simple(struct resp_reply *reply, const char *text)
         return;
     *at = '+';
     at = reply_copy_line(at + 1, text, length);
-    memcpy(at, "\r\n", 2);
+    reply_end_line(at);
 }
 
 void resp_reply_error(struct resp_reply *reply, const char *code, const char *text)
@@ -137,5 +145,5 @@ void resp_reply_error(struct resp_reply *reply, const char *code, const char *te
     at = reply_copy_line(at + 1, code, code_length);
     *at = ' ';
     at = reply_copy_line(at + 1, text, text_length);
-    memcpy(at, "\r\n", 2);
+    reply_end_line(at);
 }

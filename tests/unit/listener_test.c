@@ -344,10 +344,10 @@ static void a_pause_leaves_connections_waiting(void **state)
     open_tcp("0");
     for (int i = 0; i < 3; i++)
         clients[i] = connect_tcp(listener_port(listener));
-    kit_turn(30);
+    kit_settle();
     assert_int_equal(file_count, 2);
     listener_set_paused(listener, false);
-    kit_turn(30);
+    kit_settle();
     assert_int_equal(file_count, 3);
     for (int i = 0; i < 3; i++)
         (void)close(clients[i]);
@@ -378,7 +378,7 @@ static void a_callback_may_free_the_listener(void **state)
     uint16_t port = listener_port(listener);
     clients[0] = connect_tcp(port);
     clients[1] = connect_tcp(port);
-    kit_turn(30);
+    kit_settle();
     assert_int_equal(file_count, 1);
     assert_null(listener);
     (void)close(clients[0]);

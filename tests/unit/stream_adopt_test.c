@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -143,7 +144,7 @@ static void rests_are_kept_in_order(void **state)
 {
     enum { TOTAL = 200 * 1024, CHUNK = 7001 };
     static char sent[TOTAL];
-    static const size_t spares[] = {1, 100, 5000, 33 * 1024, 50 * 1024};
+    static const size_t spares[] = {1, 100, 5000, 33000, 50000};
     (void)state;
     for (size_t i = 0; i < TOTAL; i++)
         sent[i] = (char)('a' + i % 23);
@@ -222,7 +223,7 @@ static void a_paused_stream_reads_nothing(void **state)
     adopt_unix();
     stream_set_paused(party.stream, true);
     put(peer, "later");
-    kit_turn(30);
+    kit_settle();
     assert_int_equal(party.calls, 0);
     stream_set_paused(party.stream, false);
     assert_int_equal(party.calls, 0); /* only from a step */
@@ -239,7 +240,7 @@ static void bytes_left_at_a_pause_are_delivered_again(void **state)
     adopt_unix();
     put(peer, "12345678more");
     assert_true(kit_until(&party.calls));
-    kit_turn(30);
+    kit_settle();
     assert_int_equal(party.calls, 1);
     assert_int_equal(party.ended, 0); /* a paused stream may be full */
     party.spares = 0;
@@ -247,7 +248,7 @@ static void bytes_left_at_a_pause_are_delivered_again(void **state)
     stream_set_paused(party.stream, false);
     party.calls = 0;
     assert_true(kit_until(&party.calls));
-    kit_turn(30);
+    kit_settle();
     assert_int_equal(party.got_length, 12);
     assert_memory_equal(party.got, "12345678more", 12);
 }
@@ -258,7 +259,7 @@ static void a_paused_stream_reports_a_close(void **state)
     adopt_tcp();
     stream_set_paused(party.stream, true);
     put(peer, "unread");
-    kit_turn(20);
+    kit_settle();
     shut(&peer);
     expect_end(STREAM_CLOSED, "127.0.0.1: the peer closed the connection");
     assert_int_equal(party.calls, 0);
@@ -276,7 +277,7 @@ static void a_paused_stream_sleeps(void **state)
     adopt_unix();
     stream_set_paused(party.stream, true);
     put(peer, "unread");
-    kit_turn(20);
+    kit_settle();
     assert_false(poller_wait_fd(poller_fd(kit_net), /* most_ms= */ 20));
     stream_free(&party.stream);
     memset(&party, 0, sizeof party);
@@ -284,7 +285,7 @@ static void a_paused_stream_sleeps(void **state)
     stream_set_paused(party.stream, true);
     put(to_stream, "unread");
     shut(&to_stream);
-    kit_turn(20);
+    kit_settle();
     assert_false(poller_wait_fd(poller_fd(kit_net), /* most_ms= */ 20));
     assert_int_equal(party.ended, 0); /* the bytes before the end count */
     stream_set_paused(party.stream, false);
@@ -327,7 +328,7 @@ static void a_full_pipe_delays_the_end(void **state)
     poller_step(kit_net);
     assert_true(stream_unsent(party.stream) > 0);
     shut(&to_stream);
-    kit_turn(20);
+    kit_settle();
     assert_int_equal(party.ended, 0);
     assert_int_equal(fcntl(from_stream, F_SETFL, O_NONBLOCK), 0);
     while (party.ended == 0) {
@@ -358,7 +359,7 @@ static void a_regular_file_is_read_to_its_end(void **state)
     party.pauses_on_bytes = true;
     party_adopt(&party, file, out[1]);
     assert_true(kit_until(&party.calls));
-    kit_turn(10);
+    kit_settle();
     assert_int_equal(party.calls, 1);
     party.pauses_on_bytes = false;
     stream_set_paused(party.stream, false);
@@ -382,6 +383,33 @@ static void flags_of_shared_files_are_restored(void **state)
     (void)close(copy);
 }
 
+/* Another process may use the same stdin and stdout. */
+static void stdin_and_stdout_are_not_shut_down(void **state)
+{
+    int pair[2], status = -1;
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    peer = pair[1];
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        bool moved = dup2(pair[0], STDIN_FILENO) == 0 && dup2(pair[0], STDOUT_FILENO) == 1;
+        poller_free(&kit_net);
+        kit_net = poller_new(); /* the parent's is shared */
+        party_adopt(&party, STDIN_FILENO, STDOUT_FILENO);
+        stream_write(party.stream, "hello", 5);
+        poller_step(kit_net);
+        stream_free(&party.stream);
+        _exit(moved && fcntl(STDOUT_FILENO, F_GETFD) == -1 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    expect(peer, "hello");
+    assert_int_equal(send(pair[0], "still open", 10, MSG_NOSIGNAL), 10);
+    expect(peer, "still open");
+    (void)close(pair[0]);
+}
+
 /* The peer sends more than we read; the reply still arrives, and the end follows the peer's. */
 static void the_last_reply_arrives(void **state)
 {
@@ -394,7 +422,7 @@ static void the_last_reply_arrives(void **state)
     assert_int_equal(party.ended, 0);
     poller_step(kit_net);
     assert_int_equal(send(peer, junk, sizeof junk, MSG_NOSIGNAL), sizeof junk);
-    kit_turn(20);
+    kit_settle();
     expect(peer, "-ERR bye");
     expect(peer, ""); /* the end */
     assert_int_equal(party.ended + party.calls, 0);
@@ -428,7 +456,7 @@ static void a_peer_that_reads_nothing_is_left(void **state)
     poller_step(kit_net);
     assert_true(stream_unsent(party.stream) > 0);
     assert_int_equal(shutdown(peer, SHUT_WR), 0); /* must not make it spin, nor end it */
-    kit_turn(20);
+    kit_settle();
     assert_false(poller_wait_fd(poller_fd(kit_net), /* most_ms= */ 20));
     assert_true(kit_until(&party.ended));
     assert_int_equal(party.end, STREAM_CLOSED);
@@ -485,6 +513,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_pipe_delays_the_end, begin, finish),
         cmocka_unit_test_setup_teardown(a_regular_file_is_read_to_its_end, begin, finish),
         cmocka_unit_test_setup_teardown(flags_of_shared_files_are_restored, begin, finish),
+        cmocka_unit_test_setup_teardown(stdin_and_stdout_are_not_shut_down, begin, finish),
         cmocka_unit_test_setup_teardown(the_last_reply_arrives, begin, finish),
         cmocka_unit_test_setup_teardown(a_peer_that_stays_is_left, begin, finish),
         cmocka_unit_test_setup_teardown(a_peer_that_reads_nothing_is_left, begin, finish),

@@ -55,6 +55,12 @@ void kit_turn(int64_t ms)
         turn_once(ends_ms - now_ms);
 }
 
+void kit_settle(void)
+{
+    for (int i = 0; i < 8; i++)
+        poller_step(kit_net);
+}
+
 static void on_opened(void *owner)
 {
     struct party *party = owner;

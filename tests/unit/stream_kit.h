@@ -31,6 +31,7 @@ int kit_close(void **state);
 /* Runs the poller until the flag is set; false after five seconds. */
 bool kit_until(const unsigned *flag);
 void kit_turn(int64_t ms); /* for that duration */
+void kit_settle(void);     /* several steps: handles all that is there already */
 
 void party_open(struct party *party, const struct stream_target *target);
 void party_adopt(struct party *party, int in, int out);
