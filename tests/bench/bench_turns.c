@@ -27,7 +27,7 @@ static unsigned done_count;
 static void on_done(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
     struct lh_request **request = user;
-    if (lease == NULL)
+    if (lh_token(lease) == 0)
         rounds_fail("an acquisition", report->text);
     lh_request_free(*request);
     done_count++;
