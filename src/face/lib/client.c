@@ -165,11 +165,12 @@ static void on_store_readable(void *owner)
 {
     struct lh_client *client = owner;
     client->turning = true;
-    client->submitted = false;
-    if (client->store_thread != NULL)
+    if (client->store_thread != NULL) {
         store_thread_step(client->store_thread);
-    else
+    } else {
+        client->submitted = false;
         client->driver->step(client->state);
+    }
     client->turning = false;
     if (queue_is_due(client))
         client_on_timer(client);
@@ -181,8 +182,14 @@ static void on_store_readable(void *owner)
 static void on_turn_end(void *owner)
 {
     struct lh_client *client = owner;
-    if (client->submitted)
+    if (!client->submitted)
+        return;
+    if (client->store_thread == NULL) {
         step_store(client);
+        return;
+    }
+    client->submitted = false;
+    store_thread_wake(client->store_thread);
 }
 
 /* Something was posted. */
