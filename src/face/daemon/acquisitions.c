@@ -15,15 +15,6 @@
 
 static void acquisition_on_kept(void *owner);
 
-/* Of a release that nobody waits for. */
-static void acquisition_on_released(void *user, struct lh_lease *lease,
-                                    const struct lh_report *report)
-{
-    (void)user;
-    (void)lease;
-    (void)report;
-}
-
 /* ---- memory ---- */
 
 static struct acquisition *acquisition_new(struct daemon_slot *slot)
@@ -138,10 +129,7 @@ static void acquisition_release_late(struct acquisition *acquisition, const stru
     if (acquisition->id != NULL)
         return;
     for (size_t i = 0; lh_key_at(lease, i) != NULL; i++)
-        (void)lh_release_token_start(acquisition->daemon->client, lh_key_at(lease, i),
-                                     lh_token_at(lease, i), /* cooldown_ms= */ 0,
-                                     acquisition_on_released, NULL, NULL);
-    daemon_turn(acquisition->daemon);
+        daemon_release(acquisition->daemon, lh_key_at(lease, i), lh_token_at(lease, i));
 }
 
 static void acquisition_bind(const struct acquisition *acquisition, const struct lh_lease *lease)
@@ -476,15 +464,14 @@ void acquisitions_orphan(struct daemon_connection *connection)
     }
 }
 
+void acquisitions_cancel_all(struct daemon *daemon)
+{
+    for (struct list_node *node = daemon->acquisitions.first; node != NULL; node = node->next)
+        acquisition_cancel(LIST_ENTRY(node, struct acquisition, in_all));
+}
+
 void acquisitions_free(struct daemon *daemon)
 {
-    while (daemon->acquisitions.first != NULL) {
-        struct acquisition *acquisition =
-            LIST_ENTRY(daemon->acquisitions.first, struct acquisition, in_all);
-        acquisition_cancel(acquisition);
-        while (daemon->acquisitions.first == &acquisition->in_all)
-            (void)lh_step(daemon->client);
-    }
     for (struct list_node *node; (node = list_pop(&daemon->free_acquisitions)) != NULL;)
         free(LIST_ENTRY(node, struct acquisition, node));
 }

@@ -36,6 +36,7 @@ struct daemon_slot *connection_slot(struct daemon_connection *connection)
     if (slot == NULL)
         return NULL;
     *slot = (struct daemon_slot){.connection = connection, .daemon = daemon, .bucket = -1};
+    daemon->calls++;
     list_append(&connection->slots, &slot->node);
     connection->slot_count++;
     return slot;
@@ -55,6 +56,7 @@ static void slot_free(struct daemon_slot *slot)
     free(slot->reply);
     free(slot->memory);
     slot->reply = slot->memory = NULL;
+    slot->daemon->calls--;
     list_prepend(&slot->daemon->free_slots, &slot->node);
 }
 

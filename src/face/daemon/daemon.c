@@ -37,6 +37,22 @@ void daemon_turn(struct daemon *daemon)
     poller_defer(daemon->poller, &daemon->turn_end);
 }
 
+static void daemon_on_released(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct daemon *daemon = user;
+    (void)lease;
+    (void)report;
+    daemon->calls--;
+}
+
+void daemon_release(struct daemon *daemon, const char *key, uint64_t token)
+{
+    if (lh_release_token_start(daemon->client, key, token, /* cooldown_ms= */ 0,
+                               daemon_on_released, daemon, NULL) == LH_OK)
+        daemon->calls++;
+    daemon_turn(daemon);
+}
+
 static void daemon_on_store(void *owner, unsigned what)
 {
     struct daemon *daemon = owner;
@@ -56,6 +72,8 @@ static void daemon_on_signal(void *owner, unsigned what)
         return;
     daemon_log(daemon, DAEMON_INFO, "stopping",
                info.ssi_signo == SIGTERM ? "received SIGTERM" : "received SIGINT");
+    if (daemon->stopping)
+        _exit(EXIT_FAILURE); /* the second signal: the store does not reply */
     daemon->stopping = true;
 }
 
@@ -163,9 +181,20 @@ static void daemon_cut_connections(struct daemon *daemon)
                        CONNECTION_CUT);
 }
 
-static void daemon_free(struct daemon *daemon)
+/* The library calls back for everything that was started, at the latest after its timeout. */
+static void daemon_finish_calls(struct daemon *daemon)
 {
     daemon_cut_connections(daemon);
+    acquisitions_cancel_all(daemon);
+    while (daemon->calls > 0 || daemon->acquisitions.first != NULL) {
+        poller_step(daemon->poller);
+        if (daemon->calls > 0 || daemon->acquisitions.first != NULL)
+            poller_wait(daemon->poller, -1);
+    }
+}
+
+static void daemon_free(struct daemon *daemon)
+{
     acquisitions_free(daemon);
     request_ids_free(daemon);
     if (daemon->store_watch.poller != NULL)
@@ -219,11 +248,12 @@ enum lh_outcome daemon_run(struct lh_client *client, const struct daemon_options
     daemon->options = options;
     bool started = daemon_start(daemon, &why);
     report->outcome = started ? LH_OK : LH_FAILED;
-    (void)snprintf(report->text, sizeof report->text, "%s%s", started ? "ok: " : "failed: ",
+    (void)snprintf(report->text, sizeof report->text, "%s%.240s", started ? "ok: " : "failed: ",
                    started ? "stopped" : message);
     if (started) {
         daemon_announce(daemon);
         daemon_serve(daemon);
+        daemon_finish_calls(daemon);
     }
     daemon_free(daemon);
     return report->outcome;

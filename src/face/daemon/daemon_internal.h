@@ -63,6 +63,7 @@ struct daemon {
     struct table request_ids;
     struct table bindings; /* by key and token */
     size_t waiters, watches;
+    size_t calls; /* slots, renewals and releases that the library may still call back for */
     uint64_t last_connection;
     int64_t started_ms;
     struct daemon_counters counters;
@@ -190,6 +191,8 @@ void daemon_log(const struct daemon *daemon, enum daemon_level level, const char
                 const char *text);
 /* Something was started: the store is stepped at the end of this turn. */
 void daemon_turn(struct daemon *daemon);
+/* Releases a grant for which nobody waits. */
+void daemon_release(struct daemon *daemon, const char *key, uint64_t token);
 
 /* ---- connection.c ---- */
 /* Takes ownership of the files. */
@@ -265,7 +268,8 @@ void verb_cancel(struct daemon_slot *slot, const struct daemon_args *args,
 void acquisitions_orphan(struct daemon_connection *connection);
 /* Waiters give up and get their replies. */
 void acquisitions_stop_waiting(struct daemon_connection *connection);
-/* At the end of the daemon. */
+/* At the end of the daemon: the first, then, when the library has called back, the second. */
+void acquisitions_cancel_all(struct daemon *daemon);
 void acquisitions_free(struct daemon *daemon);
 
 /* ---- request_ids.c ---- */
