@@ -24,6 +24,7 @@
     X(OFFER_EVICTED, "release deletes the record although it has waiters")                       \
     X(WAITER_FREED_WHILE_GRANTED, "a waiter that gives up ignores that it was granted")          \
     X(REQUEST_ID_IGNORED, "a repeated acquire waits for itself")                                 \
+    X(REQUEST_ID_SHARED, "another holder that repeats a request id gets its grant")              \
     X(ACCEPT_UNCONDITIONAL, "an outdated notification accepts an offer without a condition")     \
     X(OFFER_IS_GRANT, "the release writes the next holder's grant, valid from the notification") \
     X(OFFER_NEVER_LAPSES, "an offer to a dead waiter is never passed on")                        \

@@ -380,6 +380,7 @@ void oracle_changed(struct world *world, const struct change *change)
     check_places(world, change);
     check_spans(world, change, crash);
     check_named(world, change);
+    oracle_request_ids(world, change);
     oracle_once_changed(world, change, truth_of(world));
     if (world->trace != NULL && world->violation[0] != '\0') {
         show(world, "before", &world->before);

@@ -98,7 +98,8 @@ struct actor {
     struct observations sightings[KEYS_MAX];
     struct next_faults next_faults;
     char holder[16], request[24];
-    uint32_t number; /* of the lease; old messages carry an older one */
+    char repeats[24]; /* a story: the request id of the next request; empty: a new one */
+    uint32_t number;  /* of the lease; old messages carry an older one */
     size_t key;
     int64_t began_ms; /* global */
     uint64_t timer;   /* generation */
