@@ -78,7 +78,7 @@ static void watch_push_end(struct daemon_watch *watch, const struct lh_report *r
     resp_reply_init(&reply, bytes, sizeof bytes, connection->protocol);
     resp_reply_push(&reply, 3);
     resp_reply_text(&reply, watch->subscribed || connection->protocol < 3 ? "unsubscribe"
-                                                                         : "lock.watch_ended");
+                                                                          : "lock.watch_ended");
     resp_reply_text(&reply, watch->prefix);
     if (connection->protocol >= 3 && !watch->subscribed)
         reply_report(&reply, report, /* more= */ 0);

@@ -20,7 +20,7 @@ struct word {
     int64_t min, max;
 };
 
-#define TIME_MOST ((int64_t)366 * 24 * 3600 * 1000)
+#define TIME_MOST  ((int64_t)366 * 24 * 3600 * 1000)
 #define AT(member) offsetof(struct daemon_words, member)
 
 static const struct word all_words[] = {
