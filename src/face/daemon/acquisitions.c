@@ -484,11 +484,11 @@ void verb_cancel(struct daemon_slot *slot, const struct daemon_args *args,
 {
     struct lh_report report = LH_REPORT_INIT;
     struct text text;
-    char name[65];
     (void)words;
     text_init(&text, report.text, sizeof report.text);
     struct request_id *id = NULL;
     if (strlen(args->text[1]) <= REQUEST_ID_MAX) {
+        char name[65];
         request_id_name(slot->connection->who, args->text[1], name);
         id = request_id_find(slot->daemon, name);
     }

@@ -99,7 +99,7 @@ static void words_suggest(const char *text, unsigned allowed, struct text *why)
         if ((all_words[row].bit & allowed) != 0)
             names[count++] = all_words[row].name;
     }
-    for (; text[i] != '\0' && i < NEAREST_WORD_MAX; i++)
+    for (; i < NEAREST_WORD_MAX && text[i] != '\0'; i++)
         upper[i] = (char)(text[i] >= 'a' && text[i] <= 'z' ? text[i] - 'a' + 'A' : text[i]);
     upper[i] = '\0';
     text_add(why, "unknown word '");
