@@ -37,8 +37,6 @@ enum {
     API_VERSION = 1,
 };
 
-#define lh_pause(r)  lh_cancel(r)
-#define lh_resume(r) ((void)(r))
 struct daemon_connection;
 struct daemon_slot;
 struct daemon_verb;
