@@ -6,6 +6,7 @@
  */
 #include "face/daemon/daemon_internal.h"
 
+#include "base/check.h"
 #include "base/text.h"
 #include "process/host.h"
 
@@ -478,13 +479,7 @@ void acquisitions_orphan(struct daemon_connection *connection)
 
 void acquisitions_free(struct daemon *daemon)
 {
-    while (daemon->acquisitions.first != NULL) {
-        struct acquisition *acquisition =
-            LIST_ENTRY(daemon->acquisitions.first, struct acquisition, in_all);
-        acquisition_cancel(acquisition);
-        while (daemon->acquisitions.first == &acquisition->in_all)
-            (void)lh_step(daemon->client);
-    }
+    ASSERT(daemon->acquisitions.first == NULL);
     for (struct list_node *node; (node = list_pop(&daemon->free_acquisitions)) != NULL;)
         free(LIST_ENTRY(node, struct acquisition, node));
 }

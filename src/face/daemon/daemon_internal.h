@@ -186,6 +186,9 @@ struct daemon_verb {
 };
 
 /* ---- daemon.c ---- */
+/* Without sockets and signals. Takes over the client. NULL when out of memory or descriptors. */
+struct daemon *daemon_new(struct lh_client **client, const struct daemon_options *options);
+void daemon_free(struct daemon *daemon);
 void daemon_log(const struct daemon *daemon, enum daemon_level level, const char *event,
                 const char *text);
 /* Something was started: the store is stepped at the end of this turn. */
@@ -265,7 +268,7 @@ void verb_cancel(struct daemon_slot *slot, const struct daemon_args *args,
 void acquisitions_orphan(struct daemon_connection *connection);
 /* Waiters give up and get their replies. */
 void acquisitions_stop_waiting(struct daemon_connection *connection);
-/* At the end of the daemon. */
+/* At the end of the daemon, when none is in flight. */
 void acquisitions_free(struct daemon *daemon);
 
 /* ---- request_ids.c ---- */
