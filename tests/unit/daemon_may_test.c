@@ -21,7 +21,8 @@ enum { ALL_RIGHTS = MAY_READ | MAY_TAKE | MAY_RENEW | MAY_OPERATE };
 static bool planted;
 static unsigned asked; /* calls of may() */
 
-/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): the names are the linker's */
+/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): the names are the linker's
+ */
 bool __real_may(const struct may_identity *who, enum may_verb verb, const char *key);
 bool __wrap_may(const struct may_identity *who, enum may_verb verb, const char *key);
 
@@ -183,8 +184,8 @@ static int list_violations(struct daemon *daemon, const struct may_identity *who
 {
     struct peer *reader = peer_new(daemon);
     reader->connection->who = who;
-    int wrong = count_shown(peer_ask(reader, "LOCK.LIST")) +
-                count_shown(peer_ask(reader, "LOCK.LIST RAW"));
+    int wrong =
+        count_shown(peer_ask(reader, "LOCK.LIST")) + count_shown(peer_ask(reader, "LOCK.LIST RAW"));
     const char *page = peer_ask(reader, "LOCK.LIST COUNT 1"); /* a cursor shows no key either */
     wrong += strstr(reply_value(page, "next"), "theirs") != NULL ? 1 : 0;
     peer_free(reader);
@@ -285,9 +286,9 @@ static void rights_are_bits_and_prefixes(void **state)
 /* A connection without any right can still say hello, and learns nothing about keys. */
 static void verbs_without_keys_ask_nothing(void **state)
 {
-    static const char *const commands[] = {"HELLO",       "PING", "ECHO a",     "CLIENT ID",
-                                           "COMMAND",     "INFO", "LOCK.CANCEL id", "LOCK.UNWATCH",
-                                           "UNSUBSCRIBE", "RESET", "QUIT"};
+    static const char *const commands[] = {
+        "HELLO",          "PING",         "ECHO a",      "CLIENT ID", "COMMAND", "INFO",
+        "LOCK.CANCEL id", "LOCK.UNWATCH", "UNSUBSCRIBE", "RESET",     "QUIT"};
     const struct may_identity none = {"none", NULL, 0};
     struct daemon *daemon = kit_daemon_new();
     struct peer *peer = peer_new(daemon);
