@@ -181,12 +181,13 @@ static bool means_same(const struct local_waiter *waiter, const struct store_lea
     return mine->kind == asked->kind && same_string(mine->payload, asked->payload);
 }
 
-/* A denial or an unavailable store ends all waiters; other refusals end those that the store lease
- * fits. The result of a once-only id goes to the waiters with the same payload. */
+/* A denial, an invalid key or an unavailable store ends all waiters; other refusals end those that
+ * the store lease fits. The result of a once-only id goes to the waiters with the same payload. */
 static void refuse_queue(const struct store_lease *lease, const struct task_news *news)
 {
     bool cools = news->outcome == OUTCOME_COOLING;
-    bool all = news->outcome == OUTCOME_DENIED || news->outcome == OUTCOME_UNAVAILABLE;
+    bool all = news->outcome == OUTCOME_DENIED || news->outcome == OUTCOME_UNAVAILABLE ||
+               news->outcome == OUTCOME_USAGE;
     for (struct list_node *node = lease->key->waiters.first, *next; node != NULL; node = next) {
         struct local_waiter *waiter = waiter_of(node);
         next = node->next;

@@ -49,6 +49,7 @@ struct github_head {
     int64_t time_ms;
     char *bytes; /* NULL: vacant */
     size_t length;
+    bool is_no_pull;  /* the key is not the number of a pull request */
     bool held;        /* by a bound grant of our session */
     bool shown;       /* github_show.c has shown that grant */
     uint64_t watched; /* the revision that was last delivered to watchers */
@@ -177,6 +178,7 @@ enum github_phase {
     PHASE_COMMIT,
     PHASE_PEER_REF, /* is the holder alive? */
     PHASE_PEER_COMMIT,
+    PHASE_ISSUE, /* is the key the number of a pull request? */
     PHASE_TREE,
     PHASE_WRITE_COMMIT,
     PHASE_WRITE_REF,

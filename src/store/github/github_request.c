@@ -8,12 +8,14 @@
 #include "base/check.h"
 #include "process/host.h"
 #include "store/github/github_internal.h"
+#include "wire/github_issue.h"
 
 #include <stdio.h>
 
 enum { FIRST_SECOND = 1600000000, WRITES_A_SECOND_BITS = 8 };
 
 static void operation_start(struct github_operation *operation);
+static void operation_write(struct github_operation *operation);
 static void operation_on_reply(void *owner, const struct github_reply *reply);
 
 /* ---- the queue ---- */
@@ -270,13 +272,39 @@ static void operation_write_commit(struct github_operation *operation)
                           body);
 }
 
+/* Issues and pull requests share their numbers, and a lock of a pull request would be shown on it. A
+ * reply that names no pull request is enough: the key may be the number of nothing. */
+static void operation_on_issue(struct github_operation *operation, const struct github_reply *reply)
+{
+    if (reply->status == 0) {
+        github_operation_fail_by(operation, reply);
+    } else if (json_object_get(reply->json, "pull_request") != NULL) {
+        github_operation_fail(operation, REPLY_INVALID,
+                              "it is the number of a pull request, which cannot be locked; use "
+                              "the number of an issue, or another key");
+    } else {
+        operation->head->is_no_pull = true;
+        operation_write(operation);
+    }
+}
+
+static void operation_read_issue(struct github_operation *operation)
+{
+    char path[GITHUB_PATH];
+    (void)snprintf(path, sizeof path, "issues/%s", operation->base.request.key);
+    github_operation_get(operation, PHASE_ISSUE, path);
+}
+
 /* All commits need the tree, those of our worker too, which must be alive before our session is
  * granted a key. */
 static void operation_write(struct github_operation *operation)
 {
     const struct store_request *request = &operation->base.request;
     bool binds = request->verb == VERB_STORE_SWAP && request->summary.binds;
-    if (operation->github->tree[0] == '\0')
+    bool grants = request->verb == VERB_STORE_SWAP && request->summary.new_grants > 0;
+    if (grants && !operation->head->is_no_pull && github_is_issue_number(request->key))
+        operation_read_issue(operation);
+    else if (operation->github->tree[0] == '\0')
         operation_make_tree(operation);
     else if (!binds || github_worker_ready(operation->github, operation))
         operation_write_commit(operation);
@@ -517,6 +545,7 @@ static void operation_on_reply(void *owner, const struct github_reply *reply)
         [PHASE_COMMIT] = operation_on_commit,
         [PHASE_PEER_REF] = github_judge_on_reply,
         [PHASE_PEER_COMMIT] = github_judge_on_reply,
+        [PHASE_ISSUE] = operation_on_issue,
         [PHASE_TREE] = operation_on_tree,
         [PHASE_WRITE_COMMIT] = operation_on_commit_written,
         [PHASE_WRITE_REF] = operation_on_ref_written,

@@ -20,7 +20,6 @@ enum {
     SHOW_GIVE_UP_MS = 10 * 60 * 1000,
     SHOW_DRAIN_MS = 5000,
     SHOW_COMMENT_MAX = 16 * 1024,
-    SHOW_DIGITS_MAX = 18,
     SHOW_RESULT_MAX = 1024,
 };
 
@@ -42,7 +41,7 @@ static const struct {
 struct show_item {
     struct list_node node;
     struct github *github;
-    char number[SHOW_DIGITS_MAX + 1];
+    char number[GITHUB_DIGITS_MAX + 1];
     struct github_request request;
     enum show_step step;        /* in flight */
     unsigned tried;             /* bits of steps */
@@ -225,12 +224,6 @@ static void show_advance(struct github *github)
 
 /* ---- grants ---- */
 
-static bool show_is_number(const char *key)
-{
-    size_t length = strspn(key, "0123456789");
-    return length > 0 && length <= SHOW_DIGITS_MAX && key[length] == '\0' && key[0] != '0';
-}
-
 /* That of the last grant; NULL: none is shown. */
 static struct show_item *show_find(const struct github *github, const char *key)
 {
@@ -245,7 +238,7 @@ static struct show_item *show_find(const struct github *github, const char *key)
 
 void github_show_change(struct github *github, struct github_head *head, const struct grant *grant)
 {
-    if (!github->url.show || head->key == NULL || !show_is_number(head->key) ||
+    if (!github->url.show || head->key == NULL || !github_is_issue_number(head->key) ||
         head->shown == (grant != NULL))
         return;
     struct show_item *item = show_find(github, head->key);
