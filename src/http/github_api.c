@@ -486,3 +486,21 @@ int64_t github_time_ms(const char *string)
     time_t at = end != NULL && (*end == 'Z' || *end == '.') ? timegm(&tm) : -1;
     return at >= 0 ? (int64_t)at * 1000 : -1;
 }
+
+const char *github_sha(const json_t *object)
+{
+    const char *sha = github_string(object, "sha");
+    bool valid = strlen(sha) == GITHUB_SHA && strspn(sha, "0123456789abcdef") == GITHUB_SHA;
+    return valid ? sha : "";
+}
+
+int64_t github_commit_time_ms(const json_t *commit)
+{
+    return github_time_ms(github_string(json_object_get(commit, "committer"), "date"));
+}
+
+bool github_ref_is_at(const struct github_reply *reply, const char *sha)
+{
+    return (reply->status == 200 || reply->status == 201) &&
+           strcmp(github_sha(json_object_get(reply->json, "object")), sha) == 0;
+}

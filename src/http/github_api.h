@@ -114,5 +114,13 @@ void github_result_done(struct github_result *result);
 const char *github_string(const json_t *object, const char *name);
 /* "2026-01-31T23:59:59Z", in milliseconds since 1970; −1 if it is not a time. */
 int64_t github_time_ms(const char *string);
+enum { GITHUB_SHA = 40 };
+/* The name of a commit or tree, of 40 hexadecimal digits: it becomes a part of paths. "": it has
+ * none. */
+const char *github_sha(const json_t *object);
+/* The server's date of a commit; −1: it has none. */
+int64_t github_commit_time_ms(const json_t *commit);
+/* True if the reply to a ref write says that the ref points to this commit now. */
+bool github_ref_is_at(const struct github_reply *reply, const char *sha);
 
 #endif
