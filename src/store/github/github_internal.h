@@ -11,7 +11,6 @@
 
 enum {
     GITHUB_STORE_MAGIC = 0x61D8,
-    GITHUB_ETAG_MAX = 127,
     GITHUB_PATH = 64 + GITHUB_PATH_NAME_MAX,
     GITHUB_MESSAGE_MAX = 80 * 1024, /* a record and the lines around it */
     GITHUB_REQUESTS_MAX = 1024,     /* in flight; more are refused */
