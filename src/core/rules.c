@@ -287,7 +287,8 @@ static bool is_id_of_another(struct record *record, const struct request *reques
     const struct grant *grant = record_grant_by_request(record, request->request);
     const struct waiter *waiter = record_waiter_by_request(record, request->request);
     const char *holder = grant != NULL ? grant->holder : waiter != NULL ? waiter->holder : NULL;
-    return holder != NULL && strcmp(holder, request->holder) != 0 && !MUTANT(REQUEST_ID_SHARED);
+    return holder != NULL && !request->any_holder && strcmp(holder, request->holder) != 0 &&
+           !MUTANT(REQUEST_ID_SHARED);
 }
 
 static struct grant *rules_own_grant(struct record *record, const struct request *request)

@@ -42,6 +42,7 @@ struct request {
     enum record_kind kind; /* acquire: a lock or an id */
     const char *key;
     const char *holder;
+    bool any_holder;     /* the holder is a default: a repeated request may have another one */
     const char *request; /* the acquisition's identity: acquire, leave, mark, advance */
     uint64_t session;
     uint64_t token;  /* renew, release */

@@ -54,7 +54,8 @@ struct peer *peer_new(struct daemon *daemon)
     int pair[2];
     struct peer *peer = calloc(1, sizeof *peer);
     int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair);
-    ASSERT(peer != NULL && failed == 0);
+    if (peer == NULL || failed != 0)
+        abort();
     connection_open(daemon, pair[0], pair[0], "peer");
     peer->daemon = daemon;
     peer->file = pair[1];

@@ -262,6 +262,21 @@ static void a_repeated_request_finds_its_grant(void **state)
     assert_int_equal(grant_of("a")->renewed.time_ms, 1004000);
 }
 
+/* "host:pid" is another one in a process that repeats the request of one that died. */
+static void a_default_holder_is_not_compared(void **state)
+{
+    (void)state;
+    assert_granted(ask("a"));
+    uint64_t token = token_of_holder("a");
+    struct request request = asking("b");
+    request.request = "a";
+    assert_kind(act(request), VERDICT_MISMATCH, /* write= */ false);
+    request.any_holder = true;
+    assert_granted(act(request));
+    assert_standing("a | -");
+    assert_true(token_of_holder("a") == token);
+}
+
 static void a_repeated_request_keeps_its_n(void **state)
 {
     (void)state;
@@ -462,6 +477,7 @@ int main(void)
         cmocka_unit_test_setup(another_key_of_the_same_name_is_a_mismatch, fresh),
         cmocka_unit_test_setup(an_offer_keeps_newcomers_out, fresh),
         cmocka_unit_test_setup(a_repeated_request_finds_its_grant, fresh),
+        cmocka_unit_test_setup(a_default_holder_is_not_compared, fresh),
         cmocka_unit_test_setup(a_repeated_request_keeps_its_n, fresh),
         cmocka_unit_test_setup(a_request_repeated_elsewhere_goes_on_there, fresh),
         cmocka_unit_test_setup(a_repeated_request_hears_of_the_break, fresh),
