@@ -200,9 +200,10 @@ static bool dispatch_key_is_valid(const struct daemon_verb *verb, const struct d
                                   size_t positional)
 {
     size_t first = verb->keys == KEYS_COUNTED ? 2 : 1;
-    size_t end = verb->keys == KEYS_COUNTED ? positional - 1
-                 : verb->keys == KEYS_NONE  ? 1
-                                            : first + (positional > 0 ? 1 : 0);
+    size_t end = verb->keys == KEYS_COUNTED  ? positional - 1
+                 : verb->keys == KEYS_NONE   ? 1
+                 : verb->keys == KEYS_PREFIX ? first + positional
+                                             : first + (positional > 0 ? 1 : 0);
     for (size_t i = first; i < end && i < args->count; i++) {
         size_t length = strlen(args->text[i]);
         if (length >= LH_KEY_SIZE || !text_is_clean(args->text[i], length))

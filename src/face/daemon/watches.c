@@ -16,7 +16,7 @@ struct daemon_watch {
     struct daemon_connection *connection;
     struct lh_watcher *watcher;
     struct daemon_slot *slot; /* until it is set up */
-    size_t awaited;           /* further channels of the same command, answered first */
+    size_t count;             /* watches of the connection with it, for its reply */
     bool subscribed;          /* by SUBSCRIBE */
     char prefix[LH_KEY_SIZE];
 };
@@ -111,13 +111,25 @@ static void reply_subscribed(struct resp_reply *out, const char *word, const cha
     resp_reply_number(out, (int64_t)count);
 }
 
+/* A map with RESP3, otherwise the message of a subscriber. */
+static void watch_reply(struct daemon_slot *slot, const char *prefix, size_t count,
+                        bool subscribed, const struct lh_report *report)
+{
+    struct daemon_connection *connection = slot->connection;
+    char bytes[REPLY_SIZE];
+    struct resp_reply reply;
+    resp_reply_init(&reply, bytes, sizeof bytes, connection->protocol);
+    if (connection->protocol < 3 || subscribed)
+        reply_subscribed(&reply, "subscribe", prefix, count);
+    else
+        reply_report(&reply, report, /* more= */ 0);
+    slot_reply(slot, &reply);
+}
+
 static void watch_on_ready(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
     struct daemon_watch *watch = user;
-    struct daemon_connection *connection = watch->connection;
     struct daemon_slot *slot = watch->slot;
-    char bytes[REPLY_SIZE];
-    struct resp_reply reply;
     (void)lease;
     watch->slot = NULL;
     if (report->outcome != LH_OK) {
@@ -125,12 +137,7 @@ static void watch_on_ready(void *user, struct lh_lease *lease, const struct lh_r
         slot_reply_report(slot, report);
         return;
     }
-    resp_reply_init(&reply, bytes, sizeof bytes, connection->protocol);
-    if (connection->protocol < 3 || watch->subscribed)
-        reply_subscribed(&reply, "subscribe", watch->prefix, connection->watch_count);
-    else
-        reply_report(&reply, report, /* more= */ 0);
-    slot_reply(slot, &reply);
+    watch_reply(slot, watch->prefix, watch->count, watch->subscribed, report);
 }
 
 static struct daemon_watch *watch_find(const struct daemon_connection *connection,
@@ -148,12 +155,9 @@ static void watch_start(struct daemon_slot *slot, const char *prefix, bool subsc
 {
     struct daemon_connection *connection = slot->connection;
     struct lh_report report = LH_REPORT_INIT;
-    char bytes[1024];
-    struct resp_reply reply;
-    resp_reply_init(&reply, bytes, sizeof bytes, connection->protocol);
     if (watch_find(connection, prefix) != NULL) {
-        reply_subscribed(&reply, "subscribe", prefix, connection->watch_count);
-        slot_reply(slot, &reply);
+        text_copy(report.text, sizeof report.text, "ok: watched already");
+        watch_reply(slot, prefix, connection->watch_count, subscribed, &report);
         return;
     }
     struct daemon_watch *watch =
@@ -167,7 +171,7 @@ static void watch_start(struct daemon_slot *slot, const char *prefix, bool subsc
     watch->subscribed = subscribed;
     text_copy(watch->prefix, sizeof watch->prefix, prefix);
     list_append(&connection->watches, &watch->node);
-    connection->watch_count++;
+    watch->count = ++connection->watch_count;
     connection->daemon->watches++;
     if (lh_watch_start(connection->daemon->client, prefix, watch_on_change, watch_on_ready, watch,
                        &watch->watcher, &report) != LH_OK)
