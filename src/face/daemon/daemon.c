@@ -37,6 +37,22 @@ void daemon_turn(struct daemon *daemon)
     poller_defer(daemon->poller, &daemon->turn_end);
 }
 
+static void daemon_on_released(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct daemon *daemon = user;
+    (void)lease;
+    (void)report;
+    daemon->calls--;
+}
+
+void daemon_release(struct daemon *daemon, const char *key, uint64_t token)
+{
+    if (lh_release_token_start(daemon->client, key, token, /* cooldown_ms= */ 0, daemon_on_released,
+                               daemon, NULL) == LH_OK)
+        daemon->calls++;
+    daemon_turn(daemon);
+}
+
 static void daemon_on_store(void *owner, unsigned what)
 {
     struct daemon *daemon = owner;
@@ -56,6 +72,8 @@ static void daemon_on_signal(void *owner, unsigned what)
         return;
     daemon_log(daemon, DAEMON_INFO, "stopping",
                info.ssi_signo == SIGTERM ? "received SIGTERM" : "received SIGINT");
+    if (daemon->stopping)
+        _exit(EXIT_FAILURE); /* the second signal: the store does not reply */
     daemon->stopping = true;
 }
 
@@ -67,9 +85,8 @@ static bool daemon_watch_signals(struct daemon *daemon)
     (void)sigaddset(&set, SIGINT);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
-    daemon->signal_watch = (struct poller_watch){.file = signalfd(-1, &set, SFD_CLOEXEC),
-                                                 .ready = daemon_on_signal,
-                                                 .owner = daemon};
+    daemon->signal_watch = (struct poller_watch){
+        .file = signalfd(-1, &set, SFD_CLOEXEC), .ready = daemon_on_signal, .owner = daemon};
     return daemon->signal_watch.file >= 0 &&
            poller_watch(daemon->poller, &daemon->signal_watch, POLLER_READ);
 }
@@ -115,8 +132,7 @@ static bool daemon_listen(struct daemon *daemon, struct text *why)
         return true;
     }
     if (daemon->options->address != NULL) {
-        daemon->tcp =
-            listener_open_tcp(daemon->poller, daemon->options->address, &callbacks, why);
+        daemon->tcp = listener_open_tcp(daemon->poller, daemon->options->address, &callbacks, why);
         if (daemon->tcp == NULL)
             return false;
     }
@@ -163,12 +179,24 @@ static void daemon_cut_connections(struct daemon *daemon)
                        CONNECTION_CUT);
 }
 
+/* The library calls back for everything that was started, at the latest after its timeout. */
+static void daemon_finish_calls(struct daemon *daemon)
+{
+    acquisitions_cancel_all(daemon);
+    while (daemon->calls > 0 || daemon->acquisitions.first != NULL) {
+        poller_step(daemon->poller);
+        if (daemon->calls > 0 || daemon->acquisitions.first != NULL)
+            poller_wait(daemon->poller, -1);
+    }
+}
+
 void daemon_free(struct daemon *daemon)
 {
     daemon_cut_connections(daemon);
+    daemon_finish_calls(daemon);
     if (daemon->store_watch.poller != NULL)
         (void)poller_watch(daemon->poller, &daemon->store_watch, 0);
-    lh_close(&daemon->client); /* calls back for everything in flight */
+    lh_close(&daemon->client);
     acquisitions_free(daemon);
     request_ids_free(daemon);
     if (daemon->signal_watch.poller != NULL)
