@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# docs/daemon.md: daemon_docs.sh PROGRAM PAGE [--examples]. The table of commands is the daemon's own;
-# with --examples the Python and Node programs of the page run, alone, in turn and against a lost
-# lock (python3-redis, and ioredis by scripts/peer.sh). Prints TAP.
+# docs/daemon.md: daemon_docs.sh PROGRAM PAGE [--examples]. The table of commands is the daemon's
+# own; with --examples the Python and Node programs of the page run: alone, in turn, and with the
+# lock taken from them (python3-redis, and ioredis by scripts/peer.sh). Prints TAP.
 set -euo pipefail
 
 root=$(realpath "$(dirname "$0")/../..")
@@ -12,12 +12,13 @@ examples=${3:-}
 # shellcheck source=tests/e2e/kit.sh
 . "$(dirname "$0")/kit.sh"
 socket=$work/lock.sock
-"$program" serve --store "file:$work/locks.log" --listen off --unix "$socket" >"$work/ready" 2>"$work/log" &
+"$program" serve --store "file:$work/locks.log" --listen off --unix "$socket" \
+    >"$work/ready" 2>"$work/log" &
 started+=($!)
 await "$work/ready"
 
 lock() { redis-cli -s "$socket" "$@"; }
-names_of_page() { sed -n 's/^| `\([A-Z._]*\)` | .*/\1/p' "$page"; }
+names_of_page() { sed -n "s/^| \`\([A-Z._]*\)\` | .*/\1/p" "${1:-$page}"; }
 arguments_of_page() { # arguments_of_page COMMAND
     sed -n "s/^| \`$1\` | \`\([^\`]*\)\` | .*/\1/p" "$page" | sed 's/\\|/|/g'
 }
@@ -25,6 +26,12 @@ arguments_of_page() { # arguments_of_page COMMAND
 table_has_every_command() {
     [[ $(lock COMMAND COUNT) == "$(names_of_page | wc -l)" ]]
     diff <(lock COMMAND LIST | sort) <(names_of_page | sort)
+}
+
+# A wrong row must be found.
+a_wrong_table_is_found() {
+    sed 's/^\(| .LOCK\.\)CLEAR/\1CLEAN/' "$page" >"$work/wrong.md"
+    if diff <(lock COMMAND LIST | sort) <(names_of_page "$work/wrong.md" | sort); then return 1; fi
 }
 
 # A call without arguments, or with too many, prints the usage.
@@ -39,13 +46,6 @@ arguments_are_those_of_the_daemon() {
         compared=$((compared + 1))
     done < <(names_of_page | grep '[.]')
     ((compared >= 20))
-}
-
-# A row too many must be found.
-a_wrong_table_is_found() {
-    local page=$work/wrong.md
-    sed 's/^| `LOCK.CLEAR`/| `LOCK.CLEAN`/' "$root/docs/daemon.md" >"$page"
-    ! (page=$page && table_has_every_command)
 }
 
 case_of 'the page has every command of the daemon' table_has_every_command
@@ -88,10 +88,10 @@ waits_its_turn() { # waits_its_turn python|node
 stops_when_lost() { # stops_when_lost python|node: between its steps the lock is taken from it
     local pid
     # the same program, slower
-    sed -e 's/^for step in range(3):/&\n    time.sleep(2)/; s/ttl, key, me = 15.0/ttl, key, me = 3.0/' \
-        worker.py >slow.py
-    sed -e 's/step++) {/&\n    await new Promise((done) => setTimeout(done, 2000));/; s/ttl = 15000/ttl = 3000/' \
-        worker.js >slow.js
+    sed 's/^for step in range(3):/&\n    time.sleep(2)/
+        s/ttl, key, me = 15.0/ttl, key, me = 3.0/' worker.py >slow.py
+    sed 's/step++) {/&\n    await new Promise((done) => setTimeout(done, 2000));/
+        s/ttl = 15000/ttl = 3000/' worker.js >slow.js
     case $1 in
     python) /usr/bin/python3 slow.py "$socket" >lost 2>&1 & ;;
     node) command node slow.js "$socket" >lost 2>&1 & ;;
@@ -99,9 +99,9 @@ stops_when_lost() { # stops_when_lost python|node: between its steps the lock is
     pid=$!
     until [[ $(lock --json LOCK.STATUS nightly) == *'"state":"held"'* ]]; do sleep 0.05; done
     lock LOCK.BREAK nightly test NOW >/dev/null
-    ! wait "$pid"
-    grep -q '^lost' lost
-    ! grep -q 'step 2' lost
+    if wait "$pid"; then return 1; fi
+    grep '^lost' lost
+    if grep 'step 2' lost; then return 1; fi
 }
 
 for language in python node; do

@@ -114,8 +114,8 @@ static void reply_subscribed(struct resp_reply *out, const char *word, const cha
 }
 
 /* A map with RESP3, otherwise the message of a subscriber. */
-static void watch_reply(struct daemon_slot *slot, const char *prefix, size_t count,
-                        bool subscribed, const struct lh_report *report)
+static void watch_reply(struct daemon_slot *slot, const char *prefix, size_t count, bool subscribed,
+                        const struct lh_report *report)
 {
     struct daemon_connection *connection = slot->connection;
     char bytes[REPLY_SIZE];
