@@ -78,6 +78,13 @@ void verb_hello(struct daemon_slot *slot, const struct daemon_args *args,
             return;
         at += 2;
     }
+    if (protocol < 3 && slot->connection->protocol >= 3 &&
+        (slot->connection->watch_count > 0 || slot->connection->acquisitions.first != NULL)) {
+        slot_reply_error(slot, "ERR",
+                         "HELLO 2 is not possible while watching or waiting: pushes would look "
+                         "like replies; use RESET");
+        return;
+    }
     slot->connection->protocol = (unsigned)protocol;
     hello_reply(slot);
 }
