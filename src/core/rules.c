@@ -382,6 +382,15 @@ static struct verdict rules_acquire(struct record *record, const struct request 
     return out;
 }
 
+/*
+ * True if the caller chose the request id and uses the grant through another process, where it
+ * repeated the request: before it enters after a wait, and before its first deadline, it renews.
+ */
+static bool is_used_elsewhere(const struct grant *grant, const struct request *request)
+{
+    return request->repeatable && grant->renewed.revision != grant->granted.revision;
+}
+
 /* Gives up: removes the waiter, and a grant whose reply was lost. */
 static struct verdict rules_leave(struct record *record, const struct request *request,
                                   const struct view *view)
@@ -389,11 +398,12 @@ static struct verdict rules_leave(struct record *record, const struct request *r
     struct verdict out = {.kind = VERDICT_DONE};
     struct grant *grant = record_grant_by_request(record, request->request);
     struct waiter *waiter = record_waiter_by_request(record, request->request);
-    if (grant != NULL && !MUTANT(WAITER_FREED_WHILE_GRANTED)) {
+    if (grant != NULL && !is_used_elsewhere(grant, request) &&
+        !MUTANT(WAITER_FREED_WHILE_GRANTED)) {
         record_remove_grant(record, grant);
         out.write = true;
     }
-    if (waiter != NULL) {
+    if (waiter != NULL && !(request->repeatable && waiter->session != request->session)) {
         record_remove_waiter(record, waiter);
         out.write = true;
     }
