@@ -24,6 +24,7 @@
     X(OFFER_EVICTED, "release deletes the record although it has waiters")                       \
     X(WAITER_FREED_WHILE_GRANTED, "a waiter that gives up ignores that it was granted")          \
     X(REQUEST_ID_IGNORED, "a repeated acquire waits for itself")                                 \
+    X(REQUEST_ID_SHARED, "another holder that repeats a request id gets its grant")              \
     X(ACCEPT_UNCONDITIONAL, "an outdated notification accepts an offer without a condition")     \
     X(OFFER_IS_GRANT, "the release writes the next holder's grant, valid from the notification") \
     X(OFFER_NEVER_LAPSES, "an offer to a dead waiter is never passed on")                        \
@@ -78,7 +79,8 @@
     X(LOSS_UNTOLD, "a failed renewal is not reported to the thread that holds the lease")       \
     X(CLAIM_SHARED, "a claim of an id goes from one thread to another, with its result")        \
     X(DONE_FROM_OLD_COPY, "done is reported from the cache, although the id may be new again")  \
-    X(DONE_TOLD_TO_ALL, "done is reported to all waiting threads, also with another payload")
+    X(DONE_TOLD_TO_ALL, "done is reported to all waiting threads, also with another payload")   \
+    X(PAUSED_IS_SERVED, "a waiter whose caller is away is granted the key")
 
 #define MUTANT_LIST(X)  \
     CORE_MUTANT_LIST(X) \

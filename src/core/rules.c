@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+const char request_id_used[] = "another holder has used this request id";
+
 bool time_is_known(const struct stamp *since, const struct view *view)
 {
     return view->facts->judge == JUDGE_STORE_TIME && since->time_ms != TIME_UNKNOWN &&
@@ -253,27 +255,39 @@ static bool is_young(const struct grant *grant, const struct view *view)
 
 /*
  * A repeated acquire finds its own grant (rule 9). The send time of the write whose reply was lost
- * is unknown, so the grant is renewed: the deadline counts from the send time of this write.
+ * is unknown, so the grant is renewed: the deadline counts from the send time of this write. From
+ * another process it moves there, as with a renewal (rule 11).
  */
 static struct verdict rules_reacquire(const struct record *record, struct grant *grant,
                                       const struct request *request, const struct view *view)
 {
     struct verdict out = {.kind = VERDICT_GRANTED, .n = grant->n};
-    bool bare = lacks_meta(grant, request);
+    bool bare = lacks_meta(grant, request), moves = grant->session != request->session;
     if (grant->broken) {
         out.kind = VERDICT_BROKEN;
-    } else if ((view->facts->one_clock && !bare && is_young(grant, view)) ||
+    } else if ((view->facts->one_clock && !bare && !moves && is_young(grant, view)) ||
                MUTANT(OFFER_IS_GRANT)) {
         out.since_ms = MUTANT(OFFER_IS_GRANT) ? TIME_UNKNOWN : grant->renewed.time_ms;
     } else {
         if (bare)
             set_meta(record, grant, request->meta);
+        if (moves)
+            grant->bound = request->bound;
         grant->renewed = (struct stamp){.revision = THIS_WRITE};
         grant->session = request->session;
         grant->ttl_ms = rules_longer_of(grant->ttl_ms, request->ttl_ms);
         out.write = true;
     }
     return out;
+}
+
+/* True if another holder has used this request id and its grant or queue position exists. */
+static bool is_id_of_another(struct record *record, const struct request *request)
+{
+    const struct grant *grant = record_grant_by_request(record, request->request);
+    const struct waiter *waiter = record_waiter_by_request(record, request->request);
+    const char *holder = grant != NULL ? grant->holder : waiter != NULL ? waiter->holder : NULL;
+    return holder != NULL && strcmp(holder, request->holder) != 0 && !MUTANT(REQUEST_ID_SHARED);
 }
 
 static struct grant *rules_own_grant(struct record *record, const struct request *request)
@@ -354,6 +368,8 @@ static struct verdict rules_acquire(struct record *record, const struct request 
     struct stamp previous = record->grant_count > 0 ? record->grants[0].granted
                                                     : (struct stamp){.revision = THIS_WRITE};
     rules_prune(record, request->session, view, &out);
+    if (is_id_of_another(record, request))
+        return (struct verdict){.kind = VERDICT_MISMATCH, .why = request_id_used};
     struct grant *grant = rules_own_grant(record, request);
     if (grant != NULL)
         return rules_reacquire(record, grant, request, view);
@@ -383,27 +399,31 @@ static struct verdict rules_acquire(struct record *record, const struct request 
 }
 
 /*
- * True if the caller chose the request id and uses the grant through another process, where it
- * repeated the request: before it enters after a wait, and before its first deadline, it renews.
+ * True if the caller chose the request id and uses the grant, which it received through another
+ * process: it renews after a wait, before it enters, and otherwise before its first deadline. That
+ * renewal can make the grant this session's, and a young grant is received without a write.
  */
 static bool is_used_elsewhere(const struct grant *grant, const struct request *request)
 {
     return request->repeatable && grant->renewed.revision != grant->granted.revision;
 }
 
-/* Gives up: removes the waiter, and a grant whose reply was lost. */
+/*
+ * Gives up: removes the waiter, and a grant whose reply was lost. Only those of this process: if
+ * another one has repeated the request since, they are the other's (rule 9).
+ */
 static struct verdict rules_leave(struct record *record, const struct request *request,
                                   const struct view *view)
 {
     struct verdict out = {.kind = VERDICT_DONE};
     struct grant *grant = record_grant_by_request(record, request->request);
     struct waiter *waiter = record_waiter_by_request(record, request->request);
-    if (grant != NULL && !is_used_elsewhere(grant, request) &&
+    if (grant != NULL && grant->session == request->session && !is_used_elsewhere(grant, request) &&
         !MUTANT(WAITER_FREED_WHILE_GRANTED)) {
         record_remove_grant(record, grant);
         out.write = true;
     }
-    if (waiter != NULL && !(request->repeatable && waiter->session != request->session)) {
+    if (waiter != NULL && waiter->session == request->session) {
         record_remove_waiter(record, waiter);
         out.write = true;
     }

@@ -7,6 +7,8 @@
 
 enum { NOBODY = 0 }; /* as a session: none */
 
+extern const char request_id_used[]; /* a reason */
+
 /* Removes expired entries; sets out->write if a grant or waiter was removed. */
 void rules_prune(struct record *record, uint64_t own, const struct view *view, struct verdict *out);
 /* Starts the cooldown with this write and removes all waiters (rule 5). */

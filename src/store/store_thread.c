@@ -45,6 +45,7 @@ struct store_thread {
     pthread_mutex_t mutex;  /* protects what follows */
     pthread_cond_t drained;
     bool ending;
+    bool woken; /* the thread will take the queue */
     size_t undelivered;
     struct pending_set submissions;
     struct list queued, reports; /* for the thread, for the caller */
@@ -148,6 +149,7 @@ static void *store_thread_main(void *argument)
         eventfd_drain(thread->work_fd);
         (void)pthread_mutex_lock(&thread->mutex);
         bool ending = thread->ending;
+        thread->woken = false;
         struct list queued = list_take_all(&thread->queued);
         (void)pthread_mutex_unlock(&thread->mutex);
         if (ending)
@@ -251,12 +253,11 @@ void store_thread_free(struct store_thread **thread_pointer)
     *thread_pointer = NULL;
 }
 
-void store_thread_submit(struct store_thread *thread, const struct store_request *request,
-                         store_done *done, void *caller)
+void store_thread_queue(struct store_thread *thread, const struct store_request *request,
+                        store_done *done, void *caller)
 {
     ASSERT(thread->magic == STORE_THREAD_MAGIC);
     (void)pthread_mutex_lock(&thread->mutex);
-    bool idle = thread->queued.first == NULL;
     struct submission *submission = pending_add(&thread->submissions, request, done, caller);
     if (submission != NULL) {
         submission->thread = thread;
@@ -265,8 +266,24 @@ void store_thread_submit(struct store_thread *thread, const struct store_request
     (void)pthread_mutex_unlock(&thread->mutex);
     if (submission == NULL)
         pending_refuse(done, caller);
-    else if (idle)
+}
+
+/* Once per batch: the thread takes the whole queue, which is empty until the next request. */
+void store_thread_wake(struct store_thread *thread)
+{
+    (void)pthread_mutex_lock(&thread->mutex);
+    bool wakes = thread->queued.first != NULL && !thread->woken;
+    thread->woken = thread->woken || wakes;
+    (void)pthread_mutex_unlock(&thread->mutex);
+    if (wakes)
         eventfd_signal(thread->work_fd);
+}
+
+void store_thread_submit(struct store_thread *thread, const struct store_request *request,
+                         store_done *done, void *caller)
+{
+    store_thread_queue(thread, request, done, caller);
+    store_thread_wake(thread);
 }
 
 int store_thread_fd(const struct store_thread *thread)

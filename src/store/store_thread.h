@@ -22,6 +22,11 @@ void store_thread_free(struct store_thread **thread);
 /* From any thread; never blocks. */
 void store_thread_submit(struct store_thread *thread, const struct store_request *request,
                          store_done *done, void *caller);
+/* The same, but the thread need not begin before store_thread_wake(): requests that are queued
+ * until then share one step. */
+void store_thread_queue(struct store_thread *thread, const struct store_request *request,
+                        store_done *done, void *caller);
+void store_thread_wake(struct store_thread *thread);
 /* Readable when a step would deliver something. */
 int store_thread_fd(const struct store_thread *thread);
 void store_thread_step(struct store_thread *thread);

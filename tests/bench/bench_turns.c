@@ -2,11 +2,11 @@
 /*
  * The turns of a program with its own loop, as a daemon has it, for counting system calls:
  *
- *     strace -c -f bench_turns URL step|run|detach COUNT
+ *     strace -c -f bench_turns URL step|run COUNT
  *
- * COUNT acquisitions are started in batches of 16. Each turn handles one batch, by lh_step() or by
- * lh_run(); while replies are outstanding it polls lh_fd() and calls lh_step(). `detach` is `run`
- * with leases that are left to their TTL. The difference of two counts shows the turns alone.
+ * COUNT acquisitions, which are left to their TTL, are started in batches of 16. Each turn handles
+ * one batch, by lh_step() or by lh_run(); while replies are outstanding it polls lh_fd() and calls
+ * lh_step(). The difference of two counts shows the turns alone.
  */
 #include "leasehold_admin.h"
 
@@ -27,7 +27,7 @@ static unsigned done_count;
 static void on_done(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
     struct lh_request **request = user;
-    if (lease == NULL)
+    if (lh_token(lease) == 0)
         rounds_fail("an acquisition", report->text);
     lh_request_free(*request);
     done_count++;
@@ -67,9 +67,9 @@ int main(int argc, char **argv)
     struct lh_open_options open = LH_OPEN_OPTIONS_INIT;
     struct lh_report report = LH_REPORT_INIT;
     if (argc != 4)
-        rounds_fail("usage", "bench_turns URL step|run|detach COUNT");
+        rounds_fail("usage", "bench_turns URL step|run COUNT");
     open.own_loop = true;
-    turn_options.unbound = turn_options.detach = strcmp(argv[2], "detach") == 0;
+    turn_options.unbound = turn_options.detach = true;
     unsigned count = (unsigned)strtoul(argv[3], NULL, 10);
     if (lh_open(argv[1], &open, &turn_client, &report) != LH_OK)
         rounds_fail("lh_open", report.text);

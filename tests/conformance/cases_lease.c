@@ -203,11 +203,29 @@ static void a_repeated_request_gets_the_same_grant(void)
     struct party *a = party_new(0, key), *again = party_new(0, key);
     again->options.request.request = a->request;
     again->options.request.session = a->options.request.session;
+    again->options.request.holder = a->options.request.holder;
     expect_held(a);
     party_vanish(a); /* it never received its grant */
     expect_held(again);
     EXPECT(again->token == a->token);
     EXPECT(standing(1, key)->grant_count == 1);
+    party_release(again);
+    expect_outcome(again, OUTCOME_OK);
+}
+
+static void another_holders_repeated_request_is_refused(void)
+{
+    const char *key = key_named("k");
+    struct party *a = party_new(0, key), *thief = party_new(1, key), *again = party_new(1, key);
+    thief->options.request.request = again->options.request.request = a->request;
+    a->options.request.bound = again->options.request.bound = false;
+    thief->options.request.holder = "thief";
+    again->options.request.holder = a->options.request.holder;
+    expect_held(a);
+    party_vanish(a);
+    expect_outcome(thief, OUTCOME_MISMATCH);
+    expect_held(again); /* in another process */
+    EXPECT(again->token == a->token);
     party_release(again);
     expect_outcome(again, OUTCOME_OK);
 }
@@ -420,6 +438,8 @@ static const struct test_case test_cases[] = {
     {"lease: a stale token changes nothing (rule 2)", a_stale_token_changes_nothing, 0, false},
     {"lease: a repeated request gets the same grant (rule 9)",
      a_repeated_request_gets_the_same_grant, 0, false},
+    {"lease: another holder's repeated request is refused (rule 9)",
+     another_holders_repeated_request_is_refused, 0, false},
     {"lease: a released key cools until cleared (rule 5)", a_released_key_cools_until_cleared, 0,
      false},
     {"lease: a cooldown ends by itself (rule 5)", a_cooldown_ends_by_itself, 0, false},

@@ -372,11 +372,24 @@ struct acquisition acquisition_of(size_t key, const struct lease_options *option
     return made;
 }
 
+/* True if it repeats a request: for the oracle both are one acquisition. */
+static bool name_request(struct world *world, struct actor *actor)
+{
+    bool named = actor->repeats[0] != '\0';
+    uint32_t known = named ? oracle_number(world, actor->repeats) : 0;
+    actor->number = known != 0 ? known : actor_number(world);
+    if (named)
+        memcpy(actor->request, actor->repeats, sizeof actor->request);
+    else
+        (void)snprintf(actor->request, sizeof actor->request, "r%" PRIu32, actor->number);
+    if (known == 0)
+        oracle_name(world, actor->request, actor->number);
+    return known != 0;
+}
+
 void actor_start(struct world *world, struct actor *actor)
 {
-    actor->number = actor_number(world);
-    (void)snprintf(actor->request, sizeof actor->request, "r%" PRIu32, actor->number);
-    oracle_name(world, actor->request, actor->number);
+    bool known = name_request(world, actor);
     if (actor->holder[0] == '\0')
         (void)snprintf(actor->holder, sizeof actor->holder, "%s", actor->name);
     struct request *request = &actor->options.request;
@@ -384,7 +397,8 @@ void actor_start(struct world *world, struct actor *actor)
     request->holder = actor->holder;
     request->request = actor->request;
     request->session = actor->session;
-    world->acquisitions[actor->number] = acquisition_of(actor->key, &actor->options);
+    if (!known)
+        world->acquisitions[actor->number] = acquisition_of(actor->key, &actor->options);
     actor->facts = world->rules.facts;
     if (actor->poll_ms != 0)
         actor->facts.poll_ms = actor->poll_ms;

@@ -87,6 +87,9 @@ struct local_queue *runner_local_queue(const struct runner *runner);
 void caller_start(struct world *world, struct actor *actor);
 void caller_let_go(struct actor *actor);
 void caller_forget(struct world *world, struct actor *actor);
+/* oracle_request_id.c */
+void oracle_request_ids(struct world *world, const struct change *change);
+
 void oracle_caller_asks(const struct world *world, struct actor *actor);
 void oracle_caller_held(struct world *world, struct actor *actor, const struct task_news *news);
 void oracle_caller_renewed(struct world *world, const struct actor *actor,

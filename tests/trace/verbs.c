@@ -4,7 +4,7 @@
  * options; times are in milliseconds.
  *
  *   ann asks db [shared] [slots=3] [ttl=30000] [nowait] [wait=5000] [priority=5] [cooldown=1000]
- *                [lock-delay=1000] [unbound] [look=5000] [timeout=10000] [as=pod]
+ *                [lock-delay=1000] [unbound] [look=5000] [timeout=10000] [as=pod] [id=x]
  *   ann lets go       stops waiting, releases or, after a loss, has stopped its work
  *   ann dies, ann starts anew, ann stands still 5000, ann clock=870 (thousandths)
  *   ann breaks db [now], ann clears db, ann looks db, ann renews db 1024, ann releases db 1024
@@ -128,6 +128,9 @@ static void set_options(struct actor *actor, const char *line)
     (void)snprintf(actor->holder, sizeof actor->holder, "%.*s",
                    as != NULL ? (int)strcspn(as + 4, " ") : (int)strlen(actor->name),
                    as != NULL ? as + 4 : actor->name);
+    const char *id = strstr(line, " id=");
+    (void)snprintf(actor->repeats, sizeof actor->repeats, "%.*s",
+                   id != NULL ? (int)strcspn(id + 4, " ") : 0, id != NULL ? id + 4 : "");
 }
 
 static void start(struct story *story, struct actor *actor, const char *key, const char *line,

@@ -109,6 +109,24 @@ static void an_answer_comes_in_a_step_and_not_before(void **state)
     assert_null(store_thread);
 }
 
+static void queued_requests_wait_for_the_wake_up(void **state)
+{
+    (void)state;
+    struct store_thread *store_thread =
+        open_beside("memory:", /* session= */ 1, /* timeout_ms= */ 10000);
+    struct pollfd wait = {.fd = store_thread_fd(store_thread), .events = POLLIN};
+    struct store_request first = create("a"), second = create("b");
+    store_thread_wake(store_thread); /* nothing is queued */
+    store_thread_queue(store_thread, &first, count, NULL);
+    store_thread_queue(store_thread, &second, count, NULL);
+    assert_int_equal(poll(&wait, 1, /* timeout= */ 20), 0);
+    store_thread_wake(store_thread);
+    store_thread_wake(store_thread);
+    hear(store_thread, 2);
+    assert_int_equal(heard.ok, 2);
+    store_thread_free(&store_thread);
+}
+
 static void *submit_many(void *argument)
 {
     static char keys[THREADS * EACH][16];
@@ -264,6 +282,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_comes_in_a_step_and_not_before),
+        cmocka_unit_test(queued_requests_wait_for_the_wake_up),
         cmocka_unit_test(threads_submit_at_once_and_each_is_answered),
         cmocka_unit_test(too_many_are_told_so_at_once),
         cmocka_unit_test(a_caller_never_waits_for_the_disk),

@@ -6,6 +6,7 @@
  */
 #include "face/daemon/daemon_internal.h"
 
+#include "base/check.h"
 #include "base/text.h"
 #include "process/host.h"
 
@@ -15,23 +16,14 @@
 
 static void acquisition_on_kept(void *owner);
 
-/* Of a release that nobody waits for. */
-static void acquisition_on_released(void *user, struct lh_lease *lease,
-                                    const struct lh_report *report)
-{
-    (void)user;
-    (void)lease;
-    (void)report;
-}
-
 /* ---- memory ---- */
 
 static struct acquisition *acquisition_new(struct daemon_slot *slot)
 {
     struct daemon *daemon = slot->daemon;
     struct list_node *node = list_pop(&daemon->free_acquisitions);
-    struct acquisition *acquisition = node != NULL ? LIST_ENTRY(node, struct acquisition, node)
-                                                   : malloc(sizeof *acquisition);
+    struct acquisition *acquisition =
+        node != NULL ? LIST_ENTRY(node, struct acquisition, node) : malloc(sizeof *acquisition);
     if (acquisition == NULL)
         return NULL;
     *acquisition = (struct acquisition){
@@ -138,10 +130,7 @@ static void acquisition_release_late(struct acquisition *acquisition, const stru
     if (acquisition->id != NULL)
         return;
     for (size_t i = 0; lh_key_at(lease, i) != NULL; i++)
-        (void)lh_release_token_start(acquisition->daemon->client, lh_key_at(lease, i),
-                                     lh_token_at(lease, i), /* cooldown_ms= */ 0,
-                                     acquisition_on_released, NULL, NULL);
-    daemon_turn(acquisition->daemon);
+        daemon_release(acquisition->daemon, lh_key_at(lease, i), lh_token_at(lease, i));
 }
 
 static void acquisition_bind(const struct acquisition *acquisition, const struct lh_lease *lease)
@@ -289,7 +278,8 @@ static bool acquire_by_id(struct daemon_slot *slot, const struct acquire_call *c
         return *out_id == NULL;
     }
     if (strcmp(id->key, joined) != 0 || strcmp(id->holder, call->holder) != 0) {
-        acquisition_refuse(slot, LH_MISMATCH, "this request id is in use for another key or holder");
+        acquisition_refuse(slot, LH_MISMATCH,
+                           "this request id is in use for another key or holder");
         return true;
     }
     if (id->acquisition != NULL) {
@@ -315,6 +305,8 @@ static void acquire_start(struct daemon_slot *slot, const struct acquire_call *c
         return;
     struct acquisition *acquisition = acquisition_new(slot);
     if (acquisition == NULL) {
+        if (id != NULL)
+            request_id_expire(id, /* after_ms= */ 0);
         acquisition_refuse(slot, LH_FAILED, "out of memory");
         return;
     }
@@ -476,15 +468,15 @@ void acquisitions_orphan(struct daemon_connection *connection)
     }
 }
 
+void acquisitions_cancel_all(struct daemon *daemon)
+{
+    for (struct list_node *node = daemon->acquisitions.first; node != NULL; node = node->next)
+        acquisition_cancel(LIST_ENTRY(node, struct acquisition, in_all));
+}
+
 void acquisitions_free(struct daemon *daemon)
 {
-    while (daemon->acquisitions.first != NULL) {
-        struct acquisition *acquisition =
-            LIST_ENTRY(daemon->acquisitions.first, struct acquisition, in_all);
-        acquisition_cancel(acquisition);
-        while (daemon->acquisitions.first == &acquisition->in_all)
-            (void)lh_step(daemon->client);
-    }
+    ASSERT(daemon->acquisitions.first == NULL);
     for (struct list_node *node; (node = list_pop(&daemon->free_acquisitions)) != NULL;)
         free(LIST_ENTRY(node, struct acquisition, node));
 }
@@ -494,11 +486,11 @@ void verb_cancel(struct daemon_slot *slot, const struct daemon_args *args,
 {
     struct lh_report report = LH_REPORT_INIT;
     struct text text;
-    char name[65];
     (void)words;
     text_init(&text, report.text, sizeof report.text);
     struct request_id *id = NULL;
     if (strlen(args->text[1]) <= REQUEST_ID_MAX) {
+        char name[65];
         request_id_name(slot->connection->who, args->text[1], name);
         id = request_id_find(slot->daemon, name);
     }

@@ -79,6 +79,7 @@ static void binding_on_renewed(void *user, struct lh_lease *lease, const struct 
     int64_t now_ms = host_boot_ms();
     (void)lease;
     binding->renewing = false;
+    binding->daemon->calls--;
     if (binding->connection == NULL) {
         binding_free(binding);
         return;
@@ -111,6 +112,7 @@ static void binding_on_due(void *owner)
     if (lh_renew_start(daemon->client, binding->key, binding->token, /* ttl_ms= */ 0,
                        binding_on_renewed, binding, NULL) != LH_OK)
         binding->renewing = false;
+    daemon->calls += binding->renewing ? 1 : 0;
     poller_call_at(daemon->poller, &binding->timer,
                    binding->renewing ? binding->deadline_ms : now_ms + binding->ttl_ms / 20 + 1);
     daemon_turn(daemon);
@@ -129,8 +131,8 @@ void binding_add(struct daemon_connection *connection, const char *key, uint64_t
     binding->token = token;
     binding->ttl_ms = ttl_ms;
     binding->key = strdup(key);
-    binding->timer = (struct poller_timer){
-        .at_ms = POLLER_NEVER, .due = binding_on_due, .owner = binding};
+    binding->timer =
+        (struct poller_timer){.at_ms = POLLER_NEVER, .due = binding_on_due, .owner = binding};
     if (binding->key == NULL) {
         free(binding);
         return;
@@ -154,22 +156,13 @@ void binding_remove(struct daemon *daemon, const char *key, uint64_t token)
         binding_detach(binding);
 }
 
-static void binding_on_released(void *user, struct lh_lease *lease, const struct lh_report *report)
-{
-    (void)user;
-    (void)lease;
-    (void)report;
-}
-
 void bindings_end(struct daemon_connection *connection, bool release)
 {
     struct daemon *daemon = connection->daemon;
     while (connection->bindings.first != NULL) {
         struct binding *binding = LIST_ENTRY(connection->bindings.first, struct binding, node);
-        if (release && lh_release_token_start(daemon->client, binding->key, binding->token,
-                                              /* cooldown_ms= */ 0, binding_on_released, NULL,
-                                              NULL) == LH_OK)
-            daemon_turn(daemon);
+        if (release)
+            daemon_release(daemon, binding->key, binding->token);
         binding_detach(binding);
     }
 }

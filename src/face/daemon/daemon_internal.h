@@ -37,8 +37,6 @@ enum {
     API_VERSION = 1,
 };
 
-#define lh_pause(r) lh_cancel(r)
-#define lh_resume(r) ((void)(r))
 struct daemon_connection;
 struct daemon_slot;
 struct daemon_verb;
@@ -63,6 +61,7 @@ struct daemon {
     struct table request_ids;
     struct table bindings; /* by key and token */
     size_t waiters, watches;
+    size_t calls; /* slots, renewals and releases that the library may still call back for */
     uint64_t last_connection;
     int64_t started_ms;
     struct daemon_counters counters;
@@ -86,15 +85,15 @@ struct daemon_connection {
     struct list bindings;
     struct list watches;
     size_t watch_count, buffered;
-    bool ending;   /* no further command is read */
+    bool ending;     /* no further command is read */
     bool input_over; /* stdin has ended: ends when all commands have their replies */
-    bool pausing;  /* the stream is paused */
+    bool pausing;    /* the stream is paused */
     char name[CONNECTION_NAME_MAX + 1];
 };
 
 /* The place of a reply. */
 struct daemon_slot {
-    struct list_node node; /* of the connection's, or of free ones */
+    struct list_node node;                /* of the connection's, or of free ones */
     struct daemon_connection *connection; /* NULL: it has ended */
     struct daemon *daemon;
     const struct daemon_verb *verb;
@@ -186,10 +185,15 @@ struct daemon_verb {
 };
 
 /* ---- daemon.c ---- */
+/* Without sockets and signals. Takes over the client. NULL when out of memory or descriptors. */
+struct daemon *daemon_new(struct lh_client **client, const struct daemon_options *options);
+void daemon_free(struct daemon *daemon);
 void daemon_log(const struct daemon *daemon, enum daemon_level level, const char *event,
                 const char *text);
 /* Something was started: the store is stepped at the end of this turn. */
 void daemon_turn(struct daemon *daemon);
+/* Releases a grant for which nobody waits. */
+void daemon_release(struct daemon *daemon, const char *key, uint64_t token);
 
 /* ---- connection.c ---- */
 /* Takes ownership of the files. */
@@ -265,7 +269,8 @@ void verb_cancel(struct daemon_slot *slot, const struct daemon_args *args,
 void acquisitions_orphan(struct daemon_connection *connection);
 /* Waiters give up and get their replies. */
 void acquisitions_stop_waiting(struct daemon_connection *connection);
-/* At the end of the daemon. */
+/* At the end of the daemon: the first, then, when the library has called back, the second. */
+void acquisitions_cancel_all(struct daemon *daemon);
 void acquisitions_free(struct daemon *daemon);
 
 /* ---- request_ids.c ---- */

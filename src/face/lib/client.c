@@ -165,11 +165,12 @@ static void on_store_readable(void *owner)
 {
     struct lh_client *client = owner;
     client->turning = true;
-    client->submitted = false;
-    if (client->store_thread != NULL)
+    if (client->store_thread != NULL) {
         store_thread_step(client->store_thread);
-    else
+    } else {
+        client->submitted = false;
         client->driver->step(client->state);
+    }
     client->turning = false;
     if (queue_is_due(client))
         client_on_timer(client);
@@ -181,8 +182,14 @@ static void on_store_readable(void *owner)
 static void on_turn_end(void *owner)
 {
     struct lh_client *client = owner;
-    if (client->submitted)
+    if (!client->submitted)
+        return;
+    if (client->store_thread == NULL) {
         step_store(client);
+        return;
+    }
+    client->submitted = false;
+    store_thread_wake(client->store_thread);
 }
 
 /* Something was posted. */
@@ -444,12 +451,13 @@ static enum lh_outcome client_build(struct lh_client *client, const char *url,
 {
     char message[512] = "";
     struct text why;
-    /* A store that waits for a disk gains nothing from a saved system call. */
+    /* A store that waits for a disk gains nothing from a saved system call; a daemon's loop does.
+     */
     struct loop_callbacks callbacks = {.due = client_on_timer,
                                        .woken = client_on_wake,
                                        .after_step = on_turn_end,
                                        .owner = client,
-                                       .lazy = !client->driver->waits};
+                                       .lazy = !client->driver->waits || client->own_loop};
     uint64_t session = client->session = draw_session();
     text_init(&why, message, sizeof message);
     client->loop = loop_new(&callbacks);

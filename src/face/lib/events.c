@@ -89,7 +89,8 @@ static void submit_to_store(struct lh_client *client, const struct store_request
                             store_done *done, void *caller)
 {
     if (client->store_thread != NULL) {
-        store_thread_submit(client->store_thread, request, done, caller);
+        store_thread_queue(client->store_thread, request, done, caller);
+        client->submitted = true;
         return;
     }
     client->driver->submit(client->state, request, done, caller);

@@ -55,7 +55,7 @@ struct lh_client {
     struct store_facts facts;
     void *state;                       /* of a store that never blocks, in the loop … */
     struct store_thread *store_thread; /* … or of one that waits for a disk */
-    bool submitted; /* the store in the loop has new requests: step it at the end of this turn */
+    bool submitted; /* the store has new requests: step or wake it at the end of this turn */
     struct local_queue *local_queue;
     struct executor *executor;   /* the local queue's; its inbox is the client's */
     struct fast_path *fast_path; /* for memory: only; NULL: every lock uses the local queue */
@@ -124,7 +124,7 @@ struct lh_request {
     void *user;
     int64_t began_us;
     bool borrowed; /* on its caller's stack: invalid once `done` was called */
-    bool cancelled;
+    bool cancelled, paused;
     _Atomic enum request_state state;
     atomic_uint users;
     struct lh_report report;

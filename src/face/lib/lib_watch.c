@@ -281,18 +281,11 @@ enum lh_outcome lh_watch_start(struct lh_client *client, const char *prefix, lh_
                       report);
 }
 
-/* LH_OK if there is a watch to end. */
-static enum lh_outcome watch_admits_end(struct lh_watcher **watch, bool blocks,
-                                        struct lh_report *report)
+enum lh_outcome lh_unwatch(struct lh_watcher **watch, struct lh_report *report)
 {
     if (watch == NULL || *watch == NULL)
         return report_set(report, LH_USAGE, "usage: there is no watch");
-    return client_admits((*watch)->client, blocks, report);
-}
-
-enum lh_outcome lh_unwatch(struct lh_watcher **watch, struct lh_report *report)
-{
-    enum lh_outcome outcome = watch_admits_end(watch, /* blocks= */ true, report);
+    enum lh_outcome outcome = client_admits((*watch)->client, /* blocks= */ true, report);
     if (outcome != LH_OK)
         return outcome;
     outcome = watch_remove(*watch, NULL, report);
@@ -307,7 +300,9 @@ static void watch_drop_task(struct inbox_item *task)
 
 enum lh_outcome lh_unwatch_start(struct lh_watcher **watch, struct lh_report *report)
 {
-    enum lh_outcome outcome = watch_admits_end(watch, /* blocks= */ false, report);
+    if (watch == NULL || *watch == NULL)
+        return report_set(report, LH_USAGE, "usage: there is no watch");
+    enum lh_outcome outcome = client_admits((*watch)->client, /* blocks= */ false, report);
     if (outcome != LH_OK)
         return outcome;
     struct lh_watcher *ending = *watch;
