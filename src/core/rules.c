@@ -401,7 +401,7 @@ static struct verdict rules_acquire(struct record *record, const struct request 
 /*
  * True if the caller chose the request id and uses the grant, which it received through another
  * process: it renews after a wait, before it enters, and otherwise before its first deadline. That
- * renewal can make the grant this session's, and a young grant is received without a write.
+ * renewal makes the grant this session's if it came through this process.
  */
 static bool is_used_elsewhere(const struct grant *grant, const struct request *request)
 {

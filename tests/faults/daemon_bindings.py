@@ -5,8 +5,8 @@
 Shown and measured on two daemons of one file: how long a grant with BIND stays after its peer is
 killed, after its daemon is killed, and after a new connection bound it again. --half-open takes a
 minute instead: in a network namespace of its own the address of the peer vanishes, so that no FIN
-and no RST arrives; the daemon renews the grant until keep-alive fails, and then leaves it to its TTL.
-Prints TAP.
+and no RST arrives; the daemon renews the grant until keep-alive fails, and then leaves it to its
+TTL. Prints TAP.
 """
 
 import argparse
@@ -155,6 +155,24 @@ class Suite:
                       f"a daemon stopped past the TTL pushes the loss: {push}")
         connection.close()
 
+    def closed_while_stopped(self):
+        """A stopped daemon finds the end of a connection whose grant was bound elsewhere since."""
+        first = self.daemons[0].connect()
+        token = first.call("LOCK.ACQUIRE", "moved", "client", SHORT_MS, "BIND")["token"]
+        self.daemons[0].signal(signal.SIGSTOP)
+        first.close()
+        second = self.daemons[1].connect()
+        renewed = second.call("LOCK.RENEW", "moved", token, "BIND")
+        time.sleep(1.5 * SHORT_MS / 1000)
+        self.daemons[0].signal(signal.SIGCONT)
+        self.daemons[0].connect().call("PING")
+        time.sleep(SHORT_MS / 4 / 1000)
+        status = second.call("LOCK.STATUS", "moved")
+        self.tap.case(renewed["outcome"] == "ok" and status["token"] == token,
+                      "a daemon stopped past the deadline releases nothing that was bound elsewhere",
+                      [str(renewed), str(status)])
+        second.close()
+
     def run(self):
         self.peer_killed()
         self.peer_killed_with_unread_reply()
@@ -162,6 +180,7 @@ class Suite:
         self.daemon_ended(signal.SIGTERM, "SIGTERM")
         self.bound_again()
         self.stopped_daemon()
+        self.closed_while_stopped()
 
 
 # ---- half-open ----
