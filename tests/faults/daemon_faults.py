@@ -34,12 +34,12 @@ from resp_client import Lost, now_ms
 from serve_process import Daemon
 from tap_cases import Tap
 
-GROUPS, CLIENTS, KEYS, TTL_MS, PROBE_TTL_MS = 5, 6, ("a", "b", "c"), 1000, 20000
-CONTROL_ROUNDS = 36
+GROUPS, CLIENTS, KEYS, TTL_MS, PROBE_TTL_MS = 5, 7, ("a", "b", "c"), 1000, 20000
+CONTROL_ROUNDS, LOADER = 36, 0  # the first client only makes load
 CONTROLS = {"rule": False, "reply": True, "deaf": True}  # whether clients may be inside together
 CUTS = (cutting_proxy.BOTH, cutting_proxy.REPLIES, cutting_proxy.REQUESTS, cutting_proxy.DELAY)
 MUST_HAPPEN = ("kills", "stops", "cuts", "takeovers", "repeats", "repeats granted", "stale tried",
-               "probes", "finished ids", "renewed")
+               "probes", "finished ids", "renewed", "load pairs")
 MUST_NOT = ("overlaps", "tokens", "shared", "lost grants", "lost probes", "lost ids", "done twice",
             "stale accepted", "lost updates", "ended early", "failed exits")
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -123,6 +123,7 @@ class Group:
         config = {"name": f"client-{client}", "ttl_ms": TTL_MS, "seed": number * 100 + client,
                   "keys": KEYS, "ports": [proxy.port for proxy in self.proxies],
                   "folder": self.folder, "stops": 0.1, "patient": self.control is not None,
+                  "load": client == LOADER,
                   "mutant": None if self.control == "rule" else self.control}
         return subprocess.Popen([sys.executable, HERE + "/remote_holder.py",
                                  json.dumps(config)])

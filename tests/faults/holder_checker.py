@@ -86,6 +86,8 @@ def check_client(events, audit):
             counts["unanswered"] += event["outcome"] == "unknown"
             counts["repeats"] += event["repeats"]
             counts["repeats granted"] += event["repeats"] > 0 and event["token"] is not None
+        elif kind == "load":
+            counts["load pairs"] += event["pairs"]
         elif kind in ("renewed", "stop", "late", "unavailable"):
             counts[kind] += 1
         elif kind == "gone" and event["now"] < event["deadline"]:

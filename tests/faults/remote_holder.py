@@ -22,6 +22,7 @@ sys.dont_write_bytecode = True  # the tree stays clean
 from guarded_value import GuardedValue
 from resp_client import Connection, Lost, now_ms
 
+LOAD_TTL_MS = 5000
 KEEP_MS = 3600000  # of finished ids: longer than any run
 
 
@@ -151,7 +152,7 @@ class Holder:
     def work(self, grant):
         """Inside until the work is done or the deadline has come."""
         long = (0.8 * self.ttl_ms, 1.5 * self.ttl_ms)
-        length = self.random.choice(long if self.patient else (5, 20, 50, 200) + long)
+        length = self.random.choice(long if self.patient else (1,) * 6 + (5, 20, 50, 200) + long)
         leave_ms = now_ms() + length
         renews = not self.patient and self.random.random() < 0.6
         renew_ms = now_ms() + (self.ttl_ms / 4 if renews else 1e9)
@@ -230,6 +231,34 @@ class Holder:
         outcome = reply["outcome"] if reply else "unknown"
         self.log("finish", id=identity, token=token, outcome=outcome, repeats=repeats)
 
+    # ---- load ----
+
+    def load(self):
+        """Acquires and releases keys that nobody else uses, as fast as the daemon answers."""
+        self.log("begin")
+        tokens, pairs, spoiled = {}, 0, 0
+        while not self.stopping():
+            key = f"load-{spoiled}-{pairs % 50}"
+            until_ms = now_ms() + LOAD_TTL_MS * 2 / 3
+            try:
+                reply = self.call("LOCK.ACQUIRE", key, self.name, LOAD_TTL_MS, timeout_ms=500)
+                if reply["outcome"] == "unavailable":
+                    raise Lost(reply["text"])
+                token = int(reply["token"])
+                grows = reply["outcome"] == "ok" and token > tokens.get(key, 0)
+                tokens[key] = token
+                ended = self.call("LOCK.RELEASE", key, token, timeout_ms=500)["outcome"]
+            except Lost:  # its keys may still be held
+                spoiled += 1
+                continue
+            pairs += 1
+            if not grows or ended not in ("ok", "unavailable"):
+                self.log("gone", verb=f"load: {reply} then {ended}", key=key, token=token,
+                         now=now_ms(), deadline=until_ms, outcome=ended)
+            spoiled += ended == "unavailable"
+        self.log("load", pairs=pairs)
+        self.log("end")
+
     def run(self):
         self.log("begin")
         while not self.stopping():
@@ -240,9 +269,10 @@ class Holder:
             self.close_kept()
             if self.random.random() < 0.2:
                 self.once()
-            time.sleep(self.random.uniform(0.005, 0.05))
+            time.sleep(self.random.uniform(0.002, 0.02))
         self.log("end")
 
 
 if __name__ == "__main__":
-    Holder(json.loads(sys.argv[1])).run()
+    holder = Holder(json.loads(sys.argv[1]))
+    holder.load() if holder.config["load"] else holder.run()
