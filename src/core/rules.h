@@ -56,6 +56,7 @@ struct request {
     int64_t cooldown_ms; /* release; of an id: its retention, also with mark */
     bool bound;
     bool waits;            /* acquire: queue if not granted at once */
+    bool repeatable;       /* the caller chose `request` and may repeat it in another process */
     bool now;              /* break: free at once, without asking the holder first */
     const char *reason;    /* break, set */
     struct broken *broken; /* break: the caller's, filled by each decision; or NULL */

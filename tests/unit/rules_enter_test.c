@@ -444,6 +444,37 @@ static void leaving_gives_an_unheard_grant_back(void **state)
     assert_standing("- | b!");
 }
 
+/* Rule 9: a caller that chose the id may have repeated the request in another process. */
+static void leaving_keeps_what_a_repeated_request_uses(void **state)
+{
+    (void)state;
+    struct request request = doing(VERB_LEAVE, "a");
+    request.repeatable = true;
+    (void)ask("a");
+    (void)act(doing(VERB_RENEW, "a"));
+    assert_kind(act(request), VERDICT_DONE, /* write= */ false);
+    assert_standing("a | -");
+    (void)ask("b");
+    request = doing(VERB_LEAVE, "b");
+    request.repeatable = true;
+    request.session = 99;
+    assert_kind(act(request), VERDICT_DONE, /* write= */ false);
+    assert_standing("a | b");
+    request.session = 'b';
+    assert_kind(act(request), VERDICT_DONE, /* write= */ true);
+    assert_standing("a | -");
+}
+
+static void leaving_gives_an_unused_grant_of_a_repeatable_request_back(void **state)
+{
+    (void)state;
+    struct request request = doing(VERB_LEAVE, "a");
+    request.repeatable = true;
+    (void)ask("a");
+    assert_kind(act(request), VERDICT_DONE, /* write= */ true);
+    assert_standing("- | -");
+}
+
 static void looking_changes_nothing(void **state)
 {
     (void)state;
@@ -492,6 +523,8 @@ int main(void)
         cmocka_unit_test_setup(leaving_passes_an_offer_on, fresh),
         cmocka_unit_test_setup(leaving_clears_the_dead_away, fresh),
         cmocka_unit_test_setup(leaving_gives_an_unheard_grant_back, fresh),
+        cmocka_unit_test_setup(leaving_keeps_what_a_repeated_request_uses, fresh),
+        cmocka_unit_test_setup(leaving_gives_an_unused_grant_of_a_repeatable_request_back, fresh),
         cmocka_unit_test_setup(looking_changes_nothing, fresh),
     };
     return cmocka_run_group_tests_name("rules_enter", tests, NULL, NULL);

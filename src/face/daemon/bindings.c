@@ -159,9 +159,12 @@ void binding_remove(struct daemon *daemon, const char *key, uint64_t token)
 void bindings_end(struct daemon_connection *connection, bool release)
 {
     struct daemon *daemon = connection->daemon;
+    int64_t now_ms = host_boot_ms();
     while (connection->bindings.first != NULL) {
         struct binding *binding = LIST_ENTRY(connection->bindings.first, struct binding, node);
-        if (release)
+        /* After its deadline, for example in a daemon that was stopped, the client may have bound
+         * the grant at another daemon since it closed this connection. */
+        if (release && now_ms < binding->deadline_ms)
             daemon_release(daemon, binding->key, binding->token);
         binding_detach(binding);
     }
