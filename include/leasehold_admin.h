@@ -99,6 +99,16 @@ int lh_view_processes(const struct lh_view *view, size_t index, int *out_pids, s
  * or `size` is too small, which LH_RECORD_SIZE never is. */
 size_t lh_view_record(const struct lh_view *view, char *out, size_t size);
 
+/* ---- requests whose caller is away ---- */
+
+/* Of a client with own_loop, in its thread: the request of lh_acquire_start() keeps its queue
+ * position, is passed over and is not granted until lh_resume(); its wait goes on. If only paused
+ * requests wait for a key, the client gives up its own position in the store's queue. Of several
+ * keys, the one that the request waits for now is passed over. No effect after done was called, on
+ * a request without wait_ms, and without own_loop. */
+void lh_pause(struct lh_request *request);
+void lh_resume(struct lh_request *request);
+
 /* ---- break and clear ---- */
 
 /* Blocks. Asks the holder to stop: the key is free when it confirms or when its lease ends, which

@@ -96,6 +96,8 @@ bad layers src/face/cli/planted.c includes-upwards.bad \
     'the command line including from process' '2: the command line must not'
 bad layers src/face/cli/planted.c includes-library.bad \
     'the command line including from the library' '2: the command line must not'
+bad layers src/face/daemon/planted.c includes-library.bad \
+    'the daemon including from the library' '2: the daemon must not'
 plant src/face/cli/planted.c <"$here/tests/gates/includes-run.good"
 passes layers 'the command line including from run and the public header'
 plant src/base/check.c <"$here/tests/gates/includes-system.bad"

@@ -53,7 +53,7 @@ function check_quoted(name, target) {
             "\"; call a public header, or a function of run")
     else if (FILENAME ~ /^src\/face\/daemon\// &&
             name !~ /^(face\/daemon\/|runtime\/table\.h$|net\/|process\/|wire\/|base\/)/)
-        refuse("the daemon must not include \"" name "\"; it uses locks through public headers only")
+        refuse("the daemon must not include \"" name "\"; call a public header")
 }
 
 function check_system(name) {

@@ -79,7 +79,8 @@
     X(LOSS_UNTOLD, "a failed renewal is not reported to the thread that holds the lease")       \
     X(CLAIM_SHARED, "a claim of an id goes from one thread to another, with its result")        \
     X(DONE_FROM_OLD_COPY, "done is reported from the cache, although the id may be new again")  \
-    X(DONE_TOLD_TO_ALL, "done is reported to all waiting threads, also with another payload")
+    X(DONE_TOLD_TO_ALL, "done is reported to all waiting threads, also with another payload")   \
+    X(PAUSED_IS_SERVED, "a waiter whose caller is away is granted the key")
 
 #define MUTANT_LIST(X)  \
     CORE_MUTANT_LIST(X) \

@@ -124,8 +124,10 @@ static void waiter_run_commands(struct inbox_item *item)
         waiter_end_with(waiter, OUTCOME_BUSY, "cancelled");
     else if (enters)
         waiter_enter(waiter);
-    else
+    else if (out)
         waiter_leave(waiter, "cancelled");
+    else
+        waiter_review(waiter);
 }
 
 struct local_waiter *local_queue_acquire(struct local_queue *queue,
@@ -202,6 +204,33 @@ void local_queue_forget(struct local_waiter *waiter)
 {
     waiter->silent = true;
     waiter_queue_command(waiter, WAITER_FORGOTTEN);
+}
+
+/* The order changes at once, so that no grant reaches a paused waiter; the request to the store is
+ * reviewed by the command. */
+void local_queue_pause(struct local_waiter *waiter)
+{
+    bool may_wait = waiter->state != WAITER_HOLDING && waiter->state != WAITER_LEAVING;
+    if (!waiter->options.request.waits || waiter->paused || !may_wait)
+        return;
+    waiter->paused = true;
+    if (waiter->state != WAITER_QUEUED)
+        return;
+    waiters_pause(waiter);
+    if (waiter->key->asking != NULL && waiter->key->asking->heir == waiter && !waiter->ordered)
+        waiter->key->asking->heir = NULL;
+    waiter_queue_command(waiter, WAITER_PAUSES);
+}
+
+void local_queue_resume(struct local_waiter *waiter)
+{
+    if (!waiter->paused)
+        return;
+    waiter->paused = false;
+    if (waiter->state != WAITER_QUEUED)
+        return;
+    waiters_resume(waiter);
+    waiter_queue_command(waiter, WAITER_PAUSES);
 }
 
 bool local_queue_holds(const struct local_waiter *waiter)

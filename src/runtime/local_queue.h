@@ -13,7 +13,10 @@
 
 #include "runtime/executor.h"
 
-enum { HAND_OFFS_MAX = 8 /* below GRANT_STEP: they are added to the token */ };
+enum {
+    HAND_OFFS_MAX = 8,     /* below GRANT_STEP: they are added to the token */
+    LOCAL_WAITERS = 100000 /* queued, of all keys together or of one */
+};
 
 struct local_queue;
 struct local_waiter; /* one caller's request for a key; freed after NOTIFY_ENDED */
@@ -34,7 +37,9 @@ struct executor *local_queue_executor(struct local_queue *queue);
  * The options are as in executor_start(), with VERB_ACQUIRE. A waiter without its own request id
  * may be served by a grant that another caller of the process requested, if both have equal
  * options: bound, holder, TTL, lock-delay, no meta. A waiter with `waits` unset ends with `busy` at
- * once if this process holds the key; otherwise the store is queried. NULL when out of memory.
+ * once if this process holds the key; otherwise the store is queried. One with its own request id
+ * gets the grant that this id has (rule 9), also if the process holds it. Beyond LOCAL_WAITERS a
+ * waiter ends with `busy`, "queue full". NULL when out of memory.
  */
 struct local_waiter *local_queue_acquire(struct local_queue *queue,
                                          const struct lease_options *options,
@@ -54,6 +59,11 @@ void local_queue_release(struct local_waiter *waiter);
 /* Of a waiter that holds: its release starts no cooldown. */
 void local_queue_drop_cooldown(struct local_waiter *waiter);
 void local_queue_cancel(struct local_waiter *waiter);
+/* A paused waiter keeps its position and is passed over, which does not raise its priority; its
+ * wait goes on. If only paused waiters are left, the process gives up its position in the store. No
+ * effect on a waiter that holds, or does not wait. */
+void local_queue_pause(struct local_waiter *waiter);
+void local_queue_resume(struct local_waiter *waiter);
 void local_queue_forget(struct local_waiter *waiter);
 
 /* True if this waiter holds the lease now. */

@@ -98,7 +98,7 @@ static void notify(void *owner, struct local_waiter *claim, const struct task_ne
         oracle_caller_ended(world, actor, news);
         oracle_once_ended(world, actor, news->outcome);
         actor->caller.claim = NULL;
-        actor->inside = actor->busy = actor->caller.waiting = false;
+        actor->inside = actor->busy = actor->caller.waiting = actor->caller.paused = false;
         tell_script(world, actor, NOTIFY_ENDED, news);
         return;
     case NOTIFY_NONE:
@@ -136,7 +136,7 @@ static void ask(struct world *world, struct actor *actor, struct local_queue *qu
     if (!actor->caller.named)
         options.request.request = NULL;
     actor->caller.waiting = actor->caller.entering = true;
-    actor->caller.gave_up = false;
+    actor->caller.gave_up = actor->caller.paused = false;
     actor->caller.passed = 0;
     actor->caller.arrived = ++world->arrivals;
     trace_request(world, actor);
@@ -192,4 +192,29 @@ void actor_cancel(struct world *world, struct actor *actor)
 void caller_forget(struct world *world, struct actor *actor)
 {
     go_away(world, actor, local_queue_forget);
+}
+
+void actor_stay_away(struct world *world, struct actor *actor, int64_t for_ms)
+{
+    struct caller *caller = &actor->caller;
+    if (caller->claim == NULL || !caller->waiting || caller->paused || caller->gave_up)
+        return;
+    world_say(world, actor->name, "stays away");
+    world->counts->away++;
+    caller->paused = true;
+    local_queue_pause(caller->claim);
+    world_plan(world, actor, world->now_ms + for_ms, CALLER_RETURNS, actor->number);
+    if (!caller->entering)
+        runner_tick(actor->process);
+}
+
+void actor_return(struct world *world, struct actor *actor, uint64_t value)
+{
+    struct caller *caller = &actor->caller;
+    if (caller->claim == NULL || !caller->paused || value != actor->number)
+        return;
+    world_say(world, actor->name, "is back");
+    caller->paused = false;
+    local_queue_resume(caller->claim);
+    runner_tick(actor->process);
 }

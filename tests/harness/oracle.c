@@ -448,7 +448,7 @@ static void check_refused(struct world *world, const struct actor *actor, enum o
     if (world->acquisitions[actor->number].writes_in_flight > 0)
         return;
     const struct grant *grant = record_grant_by_request(&world->before, actor->request);
-    if (grant == NULL)
+    if (grant == NULL || grant->session != actor->session) /* another repeated the request */
         return;
     /* A duplicate create that arrives after the reply is a ghost; as documented, it costs a TTL. */
     int64_t granted_ms = grant->granted.time_ms + world->rules.tick_ms - 1; /* at the latest */

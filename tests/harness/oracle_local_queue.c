@@ -45,7 +45,7 @@ static void check_turn(struct world *world, const struct actor *actor)
         return;
     for (size_t i = 0; i < world->actor_count; i++) {
         struct actor *other = &world->actors[i];
-        if (!same_process(actor, other) || !other->caller.waiting)
+        if (!same_process(actor, other) || !other->caller.waiting || other->caller.paused)
             continue;
         bool earlier = other->caller.arrived < actor->caller.arrived;
         bool ahead =
@@ -111,6 +111,8 @@ void oracle_caller_held(struct world *world, struct actor *actor, const struct t
         return;
     }
     actor->process->heard_of[actor->key].turns++;
+    if (actor->caller.paused)
+        oracle_fail(world, actor, "rule 4", "granted while its caller is away");
     if (handed < own->served)
         oracle_fail(world, actor, "rule 2", "a token that does not grow with the hand-over");
     own->served = handed + 1;

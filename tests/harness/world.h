@@ -51,8 +51,8 @@ struct counts {
     uint64_t steps, unavailable, ghosts, undecided;
     uint64_t claims, deeds, polls, advances, events, full; /* of ids and watermarks … */
     uint64_t running, told_done, retaken, abandoned, mismatches, refused_advances, refused_tokens;
-    uint64_t beats, read_renewals;                         /* of a store that renews by session */
-    uint64_t hand_overs, local_waits, known_busy, cancels; /* of a local queue */
+    uint64_t beats, read_renewals; /* of a store that renews by session */
+    uint64_t hand_overs, local_waits, known_busy, cancels, away; /* of a local queue */
 };
 
 /* Faults of the next message, requested by a story. */
@@ -69,7 +69,8 @@ struct caller {
     bool named;              /* has its own request id: shares no grant */
     bool entering;           /* its call has not returned */
     bool waiting;            /* neither held nor refused yet … */
-    bool gave_up;            /* … and has cancelled */
+    bool gave_up;            /* … and has cancelled … */
+    bool paused;             /* … or is away: it keeps its place and gets nothing */
     uint64_t arrived;        /* the order of the requests */
     uint32_t passed;         /* how often a later one was served first */
     uint64_t answers, turns; /* those of heard_of at its request … */
@@ -245,6 +246,11 @@ void actor_start(struct world *world, struct actor *actor);
 void actor_let_go(struct world *world, struct actor *actor);
 /* A local caller cancels; its grant is released … */
 void actor_cancel(struct world *world, struct actor *actor);
+/* A caller of a local queue goes away for that long, keeps its place, and gets nothing meanwhile;
+ * its script passes on the event CALLER_RETURNS, with that value. */
+void actor_stay_away(struct world *world, struct actor *actor, int64_t for_ms);
+void actor_return(struct world *world, struct actor *actor, uint64_t value);
+enum { CALLER_RETURNS = 1000 };
 /* … or, for any actor, left in the store. */
 void actor_forget(struct world *world, struct actor *actor);
 void actor_crash(struct world *world, struct actor *actor);

@@ -21,6 +21,7 @@ enum {
     STORE_COMES,
     EPOCH_RISES,
     HEARTBEAT,
+    STAY_AWAY,
 };
 
 bool script_on_executor, script_with_local_queue, script_by_session, script_short_grace;
@@ -178,6 +179,8 @@ static void notify(struct world *world, struct actor *actor, const struct lease_
     case NOTIFY_WAITING:
         if (!life->quiet && chance(world, 2000))
             plan(world, actor, paced(world, 0, 3000), GIVE_UP);
+        if (!life->quiet && actor->process != NULL && chance(world, 2000))
+            plan(world, actor, paced(world, 0, 300), STAY_AWAY);
         return;
     case NOTIFY_ENDED:
         plan(world, actor, paced(world, 0, life->brisk ? 20 : 300), NEXT);
@@ -282,6 +285,13 @@ static void happens(struct world *world, struct actor *actor, int what, uint64_t
         return;
     case HEARTBEAT:
         beat(world, actor);
+        return;
+    case STAY_AWAY:
+        if (same_lease)
+            actor_stay_away(world, actor, paced(world, 0, 3000));
+        return;
+    case CALLER_RETURNS:
+        actor_return(world, actor, value);
         return;
     default:
         return;
@@ -482,60 +492,6 @@ static void plan_raises(struct world *world)
         plan(world, &world->actors[0], between(world, 0, 40000), EPOCH_RISES);
 }
 
-static void final_read(void *caller, const struct store_reply *reply)
-{
-    *(bool *)caller = reply->present;
-}
-
-/* Acquires the key and releases it; false if it was not granted. */
-static bool take_once(struct world *world, struct actor *actor, size_t key)
-{
-    const struct life *life = world->script;
-    uint64_t grants = world->counts->grants;
-    actor->key = key;
-    memset(&actor->options.request, 0, sizeof actor->options.request);
-    actor->options.request.ttl_ms = life->ttl_most_ms;
-    actor->options.request.waits = true;
-    actor->options.request.limit = life->limit[key];
-    actor->options.request.mode = life->limit[key] > 0 ? MODE_SLOT : MODE_EXCLUSIVE;
-    actor->options.wait_ms = WAIT_WITHOUT_LIMIT;
-    actor->options.cooldown_ms = 0;
-    actor_start(world, actor);
-    world_run(world, world->now_ms + 100000 * life->pace);
-    return !actor->busy && world->counts->grants > grants;
-}
-
-/*
- * At the end every actor has finished, a newcomer is granted every key, and after a few newcomers
- * no record is left: each removes some dead waiters.
- */
-static void check_end(struct world *world)
-{
-    enum { TRIES = 20, PAUSE_MS = 2000 };
-    const struct life *life = world->script;
-    struct actor *last = &world->actors[world->actor_count - 1];
-    for (size_t i = 0; i < world->actor_count; i++)
-        if (world->actors[i].busy)
-            oracle_fail(world, &world->actors[i], "liveness", "still at it long after the faults");
-    if (world->rules.names_collide) /* one key excludes the other as long as its record exists */
-        return;
-    if (!last->alive)
-        actor_revive(world, last);
-    for (size_t key = 0; key < world->key_count && world->violation[0] == '\0'; key++) {
-        bool granted = false, present = true;
-        for (int i = 0; i < TRIES && present && world->violation[0] == '\0'; i++) {
-            world->now_ms += PAUSE_MS * life->pace;
-            granted = take_once(world, last, key) || granted;
-            struct store_request look = {.verb = VERB_STORE_READ, .key = world->keys[key].key};
-            memory_driver.submit(world->store, &look, final_read, &present);
-        }
-        if (!granted)
-            oracle_fail(world, last, "liveness", "a free key is not granted");
-        if (present)
-            oracle_fail(world, last, "free keys", "a record nobody needs is left");
-    }
-}
-
 /* Where nothing fails, a live waiter accepts its offer: the grace suits the usual reply. */
 static void check_offers(struct world *world)
 {
@@ -593,7 +549,7 @@ void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE
     world_run(world, world->now_ms + FINISH_MS * life.pace);
     check_offers(world);
     if (world->violation[0] == '\0')
-        check_end(world);
+        script_check_end(world, life.pace, life.ttl_most_ms, life.limit);
     if (world->violation[0] == '\0' && world->history != NULL)
         history_check(world);
     world_done(world);

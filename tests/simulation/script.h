@@ -31,4 +31,8 @@ extern bool script_with_heartbeats;
 /* Plays the whole seed; world->violation has the first violation, if there is one. */
 void script_play(struct world *world, uint64_t seed, struct counts *counts, FILE *trace);
 
+/* script_end.c: every actor has finished, every key can be had, and no record is left. */
+void script_check_end(struct world *world, int64_t pace, int64_t ttl_ms,
+                      const uint32_t limit[KEYS_MAX]);
+
 #endif

@@ -165,7 +165,8 @@ static int replay(uint64_t seed)
     X(hand_overs)                 \
     X(local_waits)                \
     X(known_busy)                 \
-    X(cancels)
+    X(cancels)                    \
+    X(away)
 
 /* True if the short grace is found within a few seeds: a check of the check. */
 static bool short_grace_is_caught(uint64_t *out_seeds)

@@ -326,17 +326,6 @@ static void a_forgotten_lease_stays_in_the_store(void **state)
     assert_true(token_in_store("k") == a.token);
 }
 
-static void a_full_queue_says_so(void **state)
-{
-    (void)state;
-    static struct caller callers[WAITERS_MAX + 2];
-    for (size_t i = 0; i < WAITERS_MAX + 2; i++)
-        ask_for(us, &callers[i], WAIT_WITHOUT_LIMIT);
-    assert_told(&callers[WAITERS_MAX], NOTIFY_WAITING);
-    assert_ended(&callers[WAITERS_MAX + 1], OUTCOME_BUSY);
-    assert_string_equal(callers[WAITERS_MAX + 1].why, "queue full");
-}
-
 static void a_newcomer_does_not_slip_in_before_the_line(void **state)
 {
     (void)state;
@@ -376,7 +365,6 @@ int main(void)
         LOCAL_QUEUE_TEST(let_go_while_waiting),
         LOCAL_QUEUE_TEST(cancelled_in_any_state_nothing_is_left),
         LOCAL_QUEUE_TEST(a_forgotten_lease_stays_in_the_store),
-        LOCAL_QUEUE_TEST(a_full_queue_says_so),
         LOCAL_QUEUE_TEST(a_newcomer_does_not_slip_in_before_the_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,18 +86,18 @@ struct settings {
     const char *repository, *label, *done_label; /* claim */
     int64_t order, claims_max;                   /* claim: enum lh_claim_order; 0: no limit */
     bool at_once;
-    bool if_held;                /* release */
-    bool until_signal;           /* hold */
-    int64_t pid;                 /* acquire; 0: none */
-    const char *shell;           /* run, once: -c; NULL: none */
-    int64_t max_hold_ms;         /* run, once; 0: none */
-    bool names;                  /* list */
-    int64_t sort, state;         /* list: enum list_sort; index of a state, 0: any */
-    int64_t format;              /* help */
-    int64_t flight, duration_ms; /* bench */
-    int64_t rate;                /* collect */
-    const char *kind;            /* doctor, collect */
-    uint64_t above;              /* epoch: a token; 0: none */
+    bool if_held;                   /* release */
+    bool until_signal;              /* hold */
+    int64_t pid;                    /* acquire; 0: none */
+    const char *shell;              /* run, once: -c; NULL: none */
+    int64_t max_hold_ms;            /* run, once; 0: none */
+    bool names;                     /* list */
+    int64_t sort, state;            /* list: enum list_sort; index of a state, 0: any */
+    int64_t format;                 /* help */
+    int64_t flight, duration_ms;    /* bench */
+    int64_t rate;                   /* collect */
+    const char *kind;               /* doctor, collect */
+    uint64_t above;                 /* epoch: a token; 0: none */
     const char *listen, *unix_path; /* serve */
     bool stdio;
     int64_t connections_max;

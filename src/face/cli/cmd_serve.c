@@ -113,15 +113,15 @@ static const struct option option_stdio = {
     .flag_only = true,
     .help = "serve one connection on stdin and stdout, and end with it; no socket is opened"};
 
-static const struct option option_max_connections = {
-    .name = "max-connections",
-    .kind = VALUE_COUNT,
-    .value = "N",
-    .at = offsetof(struct settings, connections_max),
-    .min = 1,
-    .max = DAEMON_CONNECTIONS_LIMIT,
-    .default_value = "10000",
-    .help = "refuse further connections"};
+static const struct option option_max_connections = {.name = "max-connections",
+                                                     .kind = VALUE_COUNT,
+                                                     .value = "N",
+                                                     .at =
+                                                         offsetof(struct settings, connections_max),
+                                                     .min = 1,
+                                                     .max = DAEMON_CONNECTIONS_LIMIT,
+                                                     .default_value = "10000",
+                                                     .help = "refuse further connections"};
 
 static const struct option *const serve_options[] = {&option_listen, &option_unix, &option_stdio,
                                                      &option_max_connections, NULL};

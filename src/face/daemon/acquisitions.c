@@ -21,8 +21,8 @@ static struct acquisition *acquisition_new(struct daemon_slot *slot)
 {
     struct daemon *daemon = slot->daemon;
     struct list_node *node = list_pop(&daemon->free_acquisitions);
-    struct acquisition *acquisition = node != NULL ? LIST_ENTRY(node, struct acquisition, node)
-                                                   : malloc(sizeof *acquisition);
+    struct acquisition *acquisition =
+        node != NULL ? LIST_ENTRY(node, struct acquisition, node) : malloc(sizeof *acquisition);
     if (acquisition == NULL)
         return NULL;
     *acquisition = (struct acquisition){
@@ -277,7 +277,8 @@ static bool acquire_by_id(struct daemon_slot *slot, const struct acquire_call *c
         return *out_id == NULL;
     }
     if (strcmp(id->key, joined) != 0 || strcmp(id->holder, call->holder) != 0) {
-        acquisition_refuse(slot, LH_MISMATCH, "this request id is in use for another key or holder");
+        acquisition_refuse(slot, LH_MISMATCH,
+                           "this request id is in use for another key or holder");
         return true;
     }
     if (id->acquisition != NULL) {
@@ -303,6 +304,8 @@ static void acquire_start(struct daemon_slot *slot, const struct acquire_call *c
         return;
     struct acquisition *acquisition = acquisition_new(slot);
     if (acquisition == NULL) {
+        if (id != NULL)
+            request_id_expire(id, /* after_ms= */ 0);
         acquisition_refuse(slot, LH_FAILED, "out of memory");
         return;
     }
@@ -481,11 +484,11 @@ void verb_cancel(struct daemon_slot *slot, const struct daemon_args *args,
 {
     struct lh_report report = LH_REPORT_INIT;
     struct text text;
-    char name[65];
     (void)words;
     text_init(&text, report.text, sizeof report.text);
     struct request_id *id = NULL;
     if (strlen(args->text[1]) <= REQUEST_ID_MAX) {
+        char name[65];
         request_id_name(slot->connection->who, args->text[1], name);
         id = request_id_find(slot->daemon, name);
     }

@@ -131,8 +131,8 @@ void binding_add(struct daemon_connection *connection, const char *key, uint64_t
     binding->token = token;
     binding->ttl_ms = ttl_ms;
     binding->key = strdup(key);
-    binding->timer = (struct poller_timer){
-        .at_ms = POLLER_NEVER, .due = binding_on_due, .owner = binding};
+    binding->timer =
+        (struct poller_timer){.at_ms = POLLER_NEVER, .due = binding_on_due, .owner = binding};
     if (binding->key == NULL) {
         free(binding);
         return;

@@ -91,8 +91,7 @@ static void connection_unblock(struct daemon_connection *connection)
 static void connection_send_finished(struct daemon_connection *connection)
 {
     for (;;) {
-        struct daemon_slot *slot =
-            LIST_ENTRY(connection->slots.first, struct daemon_slot, node);
+        struct daemon_slot *slot = LIST_ENTRY(connection->slots.first, struct daemon_slot, node);
         if (slot == NULL || slot->reply == NULL)
             break;
         connection_write(connection, slot->reply, slot->reply_length);
@@ -126,8 +125,8 @@ void slot_reply_bytes(struct daemon_slot *slot, const char *bytes, size_t length
         memcpy(slot->reply, bytes, length);
         slot->reply_length = length;
     } else {
-        connection_end(connection, CONNECTION_CUT);
-        return;
+        slot->unused = connection->ending = true; /* out of memory: the callers still use it */
+        stream_end_after_flush(connection->stream);
     }
     connection_unblock(connection);
 }

@@ -47,8 +47,8 @@ static void daemon_on_released(void *user, struct lh_lease *lease, const struct 
 
 void daemon_release(struct daemon *daemon, const char *key, uint64_t token)
 {
-    if (lh_release_token_start(daemon->client, key, token, /* cooldown_ms= */ 0,
-                               daemon_on_released, daemon, NULL) == LH_OK)
+    if (lh_release_token_start(daemon->client, key, token, /* cooldown_ms= */ 0, daemon_on_released,
+                               daemon, NULL) == LH_OK)
         daemon->calls++;
     daemon_turn(daemon);
 }
@@ -85,9 +85,8 @@ static bool daemon_watch_signals(struct daemon *daemon)
     (void)sigaddset(&set, SIGINT);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
-    daemon->signal_watch = (struct poller_watch){.file = signalfd(-1, &set, SFD_CLOEXEC),
-                                                 .ready = daemon_on_signal,
-                                                 .owner = daemon};
+    daemon->signal_watch = (struct poller_watch){
+        .file = signalfd(-1, &set, SFD_CLOEXEC), .ready = daemon_on_signal, .owner = daemon};
     return daemon->signal_watch.file >= 0 &&
            poller_watch(daemon->poller, &daemon->signal_watch, POLLER_READ);
 }
@@ -133,8 +132,7 @@ static bool daemon_listen(struct daemon *daemon, struct text *why)
         return true;
     }
     if (daemon->options->address != NULL) {
-        daemon->tcp =
-            listener_open_tcp(daemon->poller, daemon->options->address, &callbacks, why);
+        daemon->tcp = listener_open_tcp(daemon->poller, daemon->options->address, &callbacks, why);
         if (daemon->tcp == NULL)
             return false;
     }
@@ -248,8 +246,8 @@ enum lh_outcome daemon_run(struct lh_client *client, const struct daemon_options
     daemon->options = options;
     bool started = daemon_start(daemon, &why);
     report->outcome = started ? LH_OK : LH_FAILED;
-    (void)snprintf(report->text, sizeof report->text, "%s%.240s", started ? "ok: " : "failed: ",
-                   started ? "stopped" : message);
+    (void)snprintf(report->text, sizeof report->text, "%s%.240s",
+                   started ? "ok: " : "failed: ", started ? "stopped" : message);
     if (started) {
         daemon_announce(daemon);
         daemon_serve(daemon);

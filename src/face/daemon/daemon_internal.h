@@ -37,8 +37,6 @@ enum {
     API_VERSION = 1,
 };
 
-#define lh_pause(r) lh_cancel(r)
-#define lh_resume(r) ((void)(r))
 struct daemon_connection;
 struct daemon_slot;
 struct daemon_verb;
@@ -87,15 +85,15 @@ struct daemon_connection {
     struct list bindings;
     struct list watches;
     size_t watch_count, buffered;
-    bool ending;   /* no further command is read */
+    bool ending;     /* no further command is read */
     bool input_over; /* stdin has ended: ends when all commands have their replies */
-    bool pausing;  /* the stream is paused */
+    bool pausing;    /* the stream is paused */
     char name[CONNECTION_NAME_MAX + 1];
 };
 
 /* The place of a reply. */
 struct daemon_slot {
-    struct list_node node; /* of the connection's, or of free ones */
+    struct list_node node;                /* of the connection's, or of free ones */
     struct daemon_connection *connection; /* NULL: it has ended */
     struct daemon *daemon;
     const struct daemon_verb *verb;

@@ -16,11 +16,11 @@
 #define ONCE_KEYS      "once:"
 #define WATERMARK_KEYS "watermark:"
 
-#define ACQUIRE_WORDS                                                                        \
-    (WORD_WAIT | WORD_ASYNC | WORD_SHARED | WORD_LIMIT | WORD_PRIORITY | WORD_COOLDOWN |     \
+#define ACQUIRE_WORDS                                                                    \
+    (WORD_WAIT | WORD_ASYNC | WORD_SHARED | WORD_LIMIT | WORD_PRIORITY | WORD_COOLDOWN | \
      WORD_LOCKDELAY | WORD_META | WORD_ID | WORD_BIND | WORD_CACHED)
-#define ACQUIRE_USAGE                                                                        \
-    "[WAIT ms [ASYNC]] [SHARED] [LIMIT n] [PRIORITY n] [COOLDOWN ms] [LOCKDELAY ms] "        \
+#define ACQUIRE_USAGE                                                                 \
+    "[WAIT ms [ASYNC]] [SHARED] [LIMIT n] [PRIORITY n] [COOLDOWN ms] [LOCKDELAY ms] " \
     "[META json] [ID request] [BIND]"
 
 enum { ANY_NUMBER = RESP_ARGS_MAX };
@@ -38,11 +38,12 @@ static const struct daemon_verb verbs[] = {
      "key token [ttl_ms] [BIND]"},
     {"LOCK.RELEASE", MAY_RENEW, KEYS_FIRST, NULL, 2, 2, WORD_COOLDOWN, false, false, verb_release,
      "key token [COOLDOWN ms]"},
-    {"LOCK.STATUS", MAY_READ, KEYS_FIRST, NULL, 1, 1, WORD_RAW, false, false, verb_status, "key [RAW]"},
-    {"LOCK.LIST", MAY_READ, KEYS_PREFIX, NULL, 0, 1, WORD_AFTER | WORD_COUNT | WORD_RAW, true, false,
-     verb_list, "[prefix] [AFTER cursor] [COUNT n] [RAW]"},
-    {"LOCK.HISTORY", MAY_READ, KEYS_FIRST, NULL, 1, 1, WORD_AFTER | WORD_COUNT | WORD_RAW, true, false,
-     verb_history, "key [AFTER cursor] [COUNT n] [RAW]"},
+    {"LOCK.STATUS", MAY_READ, KEYS_FIRST, NULL, 1, 1, WORD_RAW, false, false, verb_status,
+     "key [RAW]"},
+    {"LOCK.LIST", MAY_READ, KEYS_PREFIX, NULL, 0, 1, WORD_AFTER | WORD_COUNT | WORD_RAW, true,
+     false, verb_list, "[prefix] [AFTER cursor] [COUNT n] [RAW]"},
+    {"LOCK.HISTORY", MAY_READ, KEYS_FIRST, NULL, 1, 1, WORD_AFTER | WORD_COUNT | WORD_RAW, true,
+     false, verb_history, "key [AFTER cursor] [COUNT n] [RAW]"},
     {"LOCK.BREAK", MAY_OPERATE, KEYS_FIRST, NULL, 2, 2, WORD_NOW, false, false, verb_break,
      "key reason [NOW]"},
     {"LOCK.CLEAR", MAY_OPERATE, KEYS_FIRST, NULL, 1, 1, 0, false, false, verb_clear, "key"},
@@ -59,14 +60,14 @@ static const struct daemon_verb verbs[] = {
     {"ONCE.STATUS", MAY_READ, KEYS_FIRST, ONCE_KEYS, 1, 1, 0, false, false, verb_once_status, "id"},
     {"ONCE.MARK", MAY_TAKE, KEYS_FIRST, ONCE_KEYS, 1, 1, WORD_KEEP | WORD_STATUS | WORD_RESULT,
      false, false, verb_once_mark, "id [KEEP ms] [STATUS n] [RESULT text]"},
-    {"WATERMARK.GET", MAY_READ, KEYS_FIRST, WATERMARK_KEYS, 1, 1, 0, false, false, verb_watermark_get,
-     "name"},
+    {"WATERMARK.GET", MAY_READ, KEYS_FIRST, WATERMARK_KEYS, 1, 1, 0, false, false,
+     verb_watermark_get, "name"},
     {"WATERMARK.BEGIN", MAY_READ, KEYS_FIRST, WATERMARK_KEYS, 1, 1, WORD_OVERLAP, false, false,
      verb_watermark_begin, "name [OVERLAP ms]"},
     {"WATERMARK.ADVANCE", MAY_TAKE, KEYS_FIRST, WATERMARK_KEYS, 3, 3, WORD_ID, false, false,
      verb_watermark_advance, "name expected value [ID request]"},
-    {"WATERMARK.SET", MAY_OPERATE, KEYS_FIRST, WATERMARK_KEYS, 3, 3, 0, false, false, verb_watermark_set,
-     "name value reason"},
+    {"WATERMARK.SET", MAY_OPERATE, KEYS_FIRST, WATERMARK_KEYS, 3, 3, 0, false, false,
+     verb_watermark_set, "name value reason"},
     {"HELLO", MAY_ALWAYS, KEYS_NONE, NULL, 0, 6, 0, true, false, verb_hello,
      "[2|3 [AUTH name secret] [SETNAME name]]"},
     {"AUTH", MAY_ALWAYS, KEYS_NONE, NULL, 1, 2, 0, true, false, verb_auth, "[name] secret"},
@@ -127,8 +128,8 @@ static size_t dispatch_positional(const struct daemon_verb *verb, const struct d
     size_t given = args->count - 1;
     if (verb->keys == KEYS_COUNTED) {
         int64_t keys = 0;
-        if (given < 1 || !words_is_number(args->text[1], &keys) || keys < 1 ||
-            keys > LH_KEYS_MAX || given < (size_t)keys + 3)
+        if (given < 1 || !words_is_number(args->text[1], &keys) || keys < 1 || keys > LH_KEYS_MAX ||
+            given < (size_t)keys + 3)
             return SIZE_MAX;
         return (size_t)keys + 3;
     }

@@ -24,7 +24,7 @@ struct page {
     bool ordered; /* by key; otherwise as listed */
     bool more;    /* something behind the last entry was left out */
     bool full, failed;
-    uint64_t before;     /* of a history: entries below this revision */
+    uint64_t before; /* of a history: entries below this revision */
     char after[LH_KEY_SIZE];
     struct page_entry entries[]; /* `most` and one more, sorted by key */
 };
@@ -81,9 +81,8 @@ static void page_insert(struct daemon_slot *slot, struct page *page, const char 
     size_t at = page_position(page, cursor);
     if (page->more && at == page->count)
         return; /* behind the end of the page */
-    size_t record = slot->raw
-                        ? view_record_shown(view, slot->daemon->record, sizeof slot->daemon->record)
-                        : 0;
+    size_t record =
+        slot->raw ? view_record_shown(view, slot->daemon->record, sizeof slot->daemon->record) : 0;
     size_t size = PAGE_ENTRY + record;
     struct resp_reply reply;
     struct page_entry entry = {.bytes = malloc(size)};

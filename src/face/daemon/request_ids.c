@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Request ids in use at this daemon (D4): a repeated id joins the acquisition that still waits, and
- * an id that was used for another key or holder is refused. What a repeat gets after the grant, also
- * at another daemon, is decided by the record in the store.
+ * an id that was used for another key or holder is refused. What a repeat gets after the grant,
+ * also at another daemon, is decided by the record in the store.
  */
 #include "face/daemon/daemon_internal.h"
 
@@ -54,8 +54,8 @@ struct request_id *request_id_new(struct daemon *daemon, const char *name, const
     id->daemon = daemon;
     id->key = strdup(key);
     id->holder = strdup(holder);
-    id->expiry = (struct poller_timer){
-        .at_ms = POLLER_NEVER, .due = request_id_expired, .owner = id};
+    id->expiry =
+        (struct poller_timer){.at_ms = POLLER_NEVER, .due = request_id_expired, .owner = id};
     (void)snprintf(id->text, sizeof id->text, "%s", name);
     if (id->key == NULL || id->holder == NULL) {
         free(id->key);

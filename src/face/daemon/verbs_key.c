@@ -65,8 +65,7 @@ void verb_renew(struct daemon_slot *slot, const struct daemon_args *args,
                 const struct daemon_words *words)
 {
     struct lh_report report = LH_REPORT_INIT;
-    const struct token_call *call =
-        token_call_new(slot, args, (words->given & WORD_BIND) != 0);
+    const struct token_call *call = token_call_new(slot, args, (words->given & WORD_BIND) != 0);
     if (call != NULL)
         slot_started(slot,
                      lh_renew_start(slot->daemon->client, call->key, call->token, call->ttl_ms,
@@ -101,9 +100,8 @@ struct view_reply {
 static bool status_on_view(void *user, const struct lh_view *view)
 {
     struct daemon_slot *slot = user;
-    size_t record = slot->raw
-                        ? view_record_shown(view, slot->daemon->record, sizeof slot->daemon->record)
-                        : 0;
+    size_t record =
+        slot->raw ? view_record_shown(view, slot->daemon->record, sizeof slot->daemon->record) : 0;
     struct view_reply *kept = malloc(sizeof *kept + record);
     if (kept == NULL || slot->memory != NULL) {
         free(kept);
@@ -157,8 +155,7 @@ void verb_clear(struct daemon_slot *slot, const struct daemon_args *args,
 {
     struct lh_report report = LH_REPORT_INIT;
     (void)words;
-    slot_started(
-        slot,
-        lh_clear_start(slot->daemon->client, args->text[1], slot_on_done, slot, &report),
-        &report);
+    slot_started(slot,
+                 lh_clear_start(slot->daemon->client, args->text[1], slot_on_done, slot, &report),
+                 &report);
 }

@@ -251,7 +251,8 @@ void verb_watermark_begin(struct daemon_slot *slot, const struct daemon_args *ar
     int64_t overlap_ms =
         (words->given & WORD_OVERLAP) != 0 ? words->overlap_ms : DEFAULT_OVERLAP_MS;
     slot_started(slot,
-                 lh_watermark_begin_start(slot->daemon->client, args->text[1], overlap_ms, watermark, watermark_on_begun, slot, &report),
+                 lh_watermark_begin_start(slot->daemon->client, args->text[1], overlap_ms,
+                                          watermark, watermark_on_begun, slot, &report),
                  &report);
 }
 

@@ -32,8 +32,7 @@ static bool session_set_name(struct daemon_slot *slot, const char *name)
 
 static void session_refuse_auth(struct daemon_slot *slot)
 {
-    slot_reply_error(slot, "ERR",
-                     "AUTH is not needed: this daemon has no credentials configured");
+    slot_reply_error(slot, "ERR", "AUTH is not needed: this daemon has no credentials configured");
 }
 
 static void hello_reply(struct daemon_slot *slot)
@@ -60,8 +59,8 @@ void verb_hello(struct daemon_slot *slot, const struct daemon_args *args,
     int64_t protocol = slot->connection->protocol;
     size_t at = 1;
     (void)words;
-    if (at < args->count && (!words_is_number(args->text[at++], &protocol) || protocol < 2 ||
-                             protocol > 3)) {
+    if (at < args->count &&
+        (!words_is_number(args->text[at++], &protocol) || protocol < 2 || protocol > 3)) {
         slot_reply_error(slot, "NOPROTO", "unsupported protocol version");
         return;
     }
@@ -144,8 +143,7 @@ void verb_client(struct daemon_slot *slot, const struct daemon_args *args,
     } else if (strcasecmp(what, "SETINFO") == 0 && args->count == 4) {
         slot_reply_ok(slot);
     } else {
-        slot_reply_error(slot, "ERR",
-                         "usage: CLIENT ID|GETNAME|SETNAME name|SETINFO name value");
+        slot_reply_error(slot, "ERR", "usage: CLIENT ID|GETNAME|SETNAME name|SETINFO name value");
     }
 }
 
@@ -183,21 +181,20 @@ void verb_info(struct daemon_slot *slot, const struct daemon_args *args,
     struct resp_reply reply;
     (void)args;
     (void)words;
-    (void)snprintf(text, sizeof text,
-                   "# Server\r\nserver:leasehold\r\nversion:%s\r\napi:%d\r\nprocess_id:%ld\r\n"
-                   "uptime_in_seconds:%lld\r\nloading:0\r\nstore:%.900s\r\n\r\n"
-                   "# Clients\r\nconnected_clients:%zu\r\nmaxclients:%zu\r\nblocked_clients:%zu\r\n"
-                   "watches:%zu\r\nbuffered_bytes:%zu\r\n\r\n"
-                   "# Stats\r\ntotal_connections_received:%llu\r\ntotal_commands_processed:%llu\r\n"
-                   "refused_commands:%llu\r\ncut_connections:%llu\r\n",
-                   lh_version(), API_VERSION, (long)getpid(),
-                   (long long)((host_boot_ms() - daemon->started_ms) / 1000),
-                   daemon->options->store, daemon->connection_count,
-                   daemon->options->connections_max, daemon->waiters, daemon->watches,
-                   daemon->buffered, (unsigned long long)daemon->counters.connections,
-                   (unsigned long long)daemon->counters.commands,
-                   (unsigned long long)daemon->counters.refused,
-                   (unsigned long long)daemon->counters.cut);
+    (void)snprintf(
+        text, sizeof text,
+        "# Server\r\nserver:leasehold\r\nversion:%s\r\napi:%d\r\nprocess_id:%ld\r\n"
+        "uptime_in_seconds:%lld\r\nloading:0\r\nstore:%.900s\r\n\r\n"
+        "# Clients\r\nconnected_clients:%zu\r\nmaxclients:%zu\r\nblocked_clients:%zu\r\n"
+        "watches:%zu\r\nbuffered_bytes:%zu\r\n\r\n"
+        "# Stats\r\ntotal_connections_received:%llu\r\ntotal_commands_processed:%llu\r\n"
+        "refused_commands:%llu\r\ncut_connections:%llu\r\n",
+        lh_version(), API_VERSION, (long)getpid(),
+        (long long)((host_boot_ms() - daemon->started_ms) / 1000), daemon->options->store,
+        daemon->connection_count, daemon->options->connections_max, daemon->waiters,
+        daemon->watches, daemon->buffered, (unsigned long long)daemon->counters.connections,
+        (unsigned long long)daemon->counters.commands, (unsigned long long)daemon->counters.refused,
+        (unsigned long long)daemon->counters.cut);
     resp_reply_init(&reply, bytes, sizeof bytes, slot_protocol(slot));
     resp_reply_text(&reply, text);
     slot_reply(slot, &reply);

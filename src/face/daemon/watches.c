@@ -48,9 +48,8 @@ void watches_end_all(struct daemon_connection *connection)
 
 static void watch_push_view(struct daemon_watch *watch, const struct lh_view *view)
 {
-    char bytes[REPLY_SIZE], json[4096];
+    char bytes[REPLY_SIZE];
     struct resp_reply reply;
-    struct text text;
     struct daemon_connection *connection = watch->connection;
     resp_reply_init(&reply, bytes, sizeof bytes, connection->protocol);
     if (connection->protocol >= 3 && !watch->subscribed) {
@@ -59,6 +58,8 @@ static void watch_push_view(struct daemon_watch *watch, const struct lh_view *vi
         resp_reply_text(&reply, watch->prefix);
         reply_view(&reply, view, NULL, 0);
     } else {
+        char json[4096];
+        struct text text;
         text_init(&text, json, sizeof json);
         view_to_event_json(view, &text);
         resp_reply_push(&reply, 3);
@@ -78,7 +79,7 @@ static void watch_push_end(struct daemon_watch *watch, const struct lh_report *r
     resp_reply_init(&reply, bytes, sizeof bytes, connection->protocol);
     resp_reply_push(&reply, 3);
     resp_reply_text(&reply, watch->subscribed || connection->protocol < 3 ? "unsubscribe"
-                                                                         : "lock.watch_ended");
+                                                                          : "lock.watch_ended");
     resp_reply_text(&reply, watch->prefix);
     if (connection->protocol >= 3 && !watch->subscribed)
         reply_report(&reply, report, /* more= */ 0);

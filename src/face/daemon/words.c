@@ -20,7 +20,7 @@ struct word {
     int64_t min, max;
 };
 
-#define TIME_MOST ((int64_t)366 * 24 * 3600 * 1000)
+#define TIME_MOST  ((int64_t)366 * 24 * 3600 * 1000)
 #define AT(member) offsetof(struct daemon_words, member)
 
 static const struct word all_words[] = {
@@ -99,7 +99,7 @@ static void words_suggest(const char *text, unsigned allowed, struct text *why)
         if ((all_words[row].bit & allowed) != 0)
             names[count++] = all_words[row].name;
     }
-    for (; text[i] != '\0' && i < NEAREST_WORD_MAX; i++)
+    for (; i < NEAREST_WORD_MAX && text[i] != '\0'; i++)
         upper[i] = (char)(text[i] >= 'a' && text[i] <= 'z' ? text[i] - 'a' + 'A' : text[i]);
     upper[i] = '\0';
     text_add(why, "unknown word '");

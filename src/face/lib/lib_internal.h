@@ -124,7 +124,7 @@ struct lh_request {
     void *user;
     int64_t began_us;
     bool borrowed; /* on its caller's stack: invalid once `done` was called */
-    bool cancelled;
+    bool cancelled, paused;
     _Atomic enum request_state state;
     atomic_uint users;
     struct lh_report report;

@@ -260,6 +260,8 @@ static struct local_waiter *lease_ask_key(struct lh_lease *lease, struct lease_p
         local_queue_acquire(client->local_queue, &lease->options, &caller);
     if (waiter == NULL)
         fast_lease_unmark_key(client, &part->mark);
+    else if (lease->request->paused)
+        local_queue_pause(waiter);
     return waiter;
 }
 
@@ -404,6 +406,33 @@ void lh_cancel(struct lh_request *request)
     atomic_fetch_add(&request->users, 1);
     request->cancel_task.run = request_cancel;
     executor_post(request->client->executor, &request->cancel_task);
+}
+
+/* Not by the inbox: replies come before it in a tick, and one may be the grant. */
+static void request_set_paused(struct lh_request *request, bool paused)
+{
+    if (request == NULL || atomic_load(&request->state) == REQUEST_OVER ||
+        !request->client->own_loop || client_is_forked(request->client))
+        return;
+    const struct lh_lease *lease = request->lease;
+    request->paused = paused;
+    for (size_t i = 0; i < lease->count; i++) {
+        struct local_waiter *waiter = lease->parts[i].waiter;
+        if (waiter != NULL && paused)
+            local_queue_pause(waiter);
+        else if (waiter != NULL)
+            local_queue_resume(waiter);
+    }
+}
+
+void lh_pause(struct lh_request *request)
+{
+    request_set_paused(request, true);
+}
+
+void lh_resume(struct lh_request *request)
+{
+    request_set_paused(request, false);
 }
 
 void lh_request_free(struct lh_request *request)
