@@ -48,10 +48,9 @@ void watches_end_all(struct daemon_connection *connection)
 
 static void watch_push_view(struct daemon_watch *watch, const struct lh_view *view)
 {
-    char bytes[REPLY_SIZE];
     struct resp_reply reply;
     struct daemon_connection *connection = watch->connection;
-    resp_reply_init(&reply, bytes, sizeof bytes, connection->protocol);
+    reply_begin(&reply, connection->daemon, connection->protocol);
     if (connection->protocol >= 3 && !watch->subscribed) {
         resp_reply_push(&reply, 3);
         resp_reply_text(&reply, "lock.event");
@@ -73,10 +72,9 @@ static void watch_push_view(struct daemon_watch *watch, const struct lh_view *vi
 /* The store's watch has ended: changes were missed, and the client must read and watch again. */
 static void watch_push_end(struct daemon_watch *watch, const struct lh_report *report)
 {
-    char bytes[REPLY_SIZE];
     struct resp_reply reply;
     struct daemon_connection *connection = watch->connection;
-    resp_reply_init(&reply, bytes, sizeof bytes, connection->protocol);
+    reply_begin(&reply, connection->daemon, connection->protocol);
     resp_reply_push(&reply, 3);
     resp_reply_text(&reply, watch->subscribed || connection->protocol < 3 ? "unsubscribe"
                                                                           : "lock.watch_ended");
@@ -117,7 +115,6 @@ static void watch_on_ready(void *user, struct lh_lease *lease, const struct lh_r
     struct daemon_watch *watch = user;
     struct daemon_connection *connection = watch->connection;
     struct daemon_slot *slot = watch->slot;
-    char bytes[REPLY_SIZE];
     struct resp_reply reply;
     (void)lease;
     watch->slot = NULL;
@@ -126,7 +123,7 @@ static void watch_on_ready(void *user, struct lh_lease *lease, const struct lh_r
         slot_reply_report(slot, report);
         return;
     }
-    resp_reply_init(&reply, bytes, sizeof bytes, connection->protocol);
+    reply_begin(&reply, connection->daemon, connection->protocol);
     if (connection->protocol < 3 || watch->subscribed)
         reply_subscribed(&reply, "subscribe", watch->prefix, connection->watch_count);
     else
