@@ -258,6 +258,7 @@ void local_queue_free(struct local_queue **queue_pointer)
         waiter->silent = true;
         waiter_forget(waiter);
     }
+    table_settle(&queue->keys);
     for (size_t i = 0; i < queue->keys.chain_count; i++)
         while (queue->keys.chains[i] != NULL)
             local_key_free((struct local_key *)queue->keys.chains[i]);

@@ -131,6 +131,9 @@ bool waiter_fits(const struct store_lease *lease, const struct local_waiter *wai
 bool waiter_means_same(const struct local_waiter *waiter, const struct store_lease *lease);
 /* True if the store lease was requested with the waiter's own request id. */
 bool waiter_repeats(const struct local_waiter *waiter, const struct store_lease *lease);
+/* True if an earlier request with its request id is being given up: that removes what the id has in
+ * the store, also a later grant, so the waiter must not ask before. */
+bool waiter_id_ends(const struct local_waiter *waiter);
 /* Adds it at the position of its arrival. */
 void waiters_add(struct local_waiter *waiter);
 void waiters_remove(struct local_waiter *waiter);

@@ -71,6 +71,8 @@ static void enter_without_wait(struct local_waiter *waiter)
                                           .token = holder->token + holder->hand_offs,
                                           .ends_in_ms = -1,
                                           .takeover_in_ms = -1};
+    } else if (waiter_id_ends(waiter)) {
+        busy.why = "an earlier request with its id is being given up";
     } else if (!waits_for_it && (named || key->waiters.first == NULL || key->asking != NULL)) {
         if (!ask_for_waiter(waiter))
             waiter_end_with(waiter, OUTCOME_UNAVAILABLE, "out of memory");
@@ -121,7 +123,7 @@ static void on_probe_event(void *owner, struct task *task, const struct task_new
                  has_grant_of(news->record, waiter->options.request.request);
     if (news->outcome != OUTCOME_OK)
         waiter_end(waiter, news);
-    else if (!found || !ask_for_waiter(waiter))
+    else if (!found || waiter_id_ends(waiter) || !ask_for_waiter(waiter))
         waiter_enqueue(waiter);
 }
 
@@ -157,7 +159,8 @@ void waiter_enter(struct local_waiter *waiter)
     }
     bool behind = key->waiters.first != NULL || !local_key_may_ask(key);
     bool known = key->asking != NULL && waiter_repeats(waiter, key->asking);
-    bool probes = waiter->options.request.request != NULL && behind && !known;
+    bool probes =
+        waiter->options.request.request != NULL && behind && !known && !waiter_id_ends(waiter);
     if (queue->counts.waiting < LOCAL_WAITERS && probes && waiter_probe(waiter))
         return;
     waiter_enqueue(waiter);
@@ -213,7 +216,7 @@ void waiter_review(struct local_waiter *waiter)
         waiters_remove(waiter);
         waiter->set_aside = false;
         (void)local_key_note_exit(waiter);
-        if (!ask_for_waiter(waiter))
+        if (waiter_id_ends(waiter) || !ask_for_waiter(waiter))
             waiter_enqueue(waiter);
     } else if (waiter->ordered) {
         local_key_note_entry(waiter);
@@ -257,7 +260,9 @@ void waiter_time_out(struct executor_timer *timeout)
                            (due_ms > now_ms ? due_ms : now_ms) + 1);
         return;
     }
-    leave_queue(waiter, "not granted within the wait", store_delays(waiter));
+    const char *why =
+        waiter->paused ? "paused until the end of the wait" : "not granted within the wait";
+    leave_queue(waiter, why, store_delays(waiter));
 }
 
 /* Nothing was requested yet. */

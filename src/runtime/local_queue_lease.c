@@ -281,12 +281,12 @@ void local_key_ask_next(struct local_key *key)
 /*
  * A new request takes over the process's position in the store's queue, which keeps its age (rule
  * 4). The earlier store lease releases a grant that it may get meanwhile; false if it may have one,
- * or when out of memory.
+ * if the waiter must not ask yet, or when out of memory.
  */
 static bool local_key_replace(struct store_lease *before, struct local_waiter *first)
 {
     if (executor_grant_due(before->task) != NEVER || before->key->queue->closing ||
-        !local_key_ask_for(first))
+        waiter_id_ends(first) || !local_key_ask_for(first))
         return false;
     store_lease_release(before);
     return true;

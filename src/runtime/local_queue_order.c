@@ -55,6 +55,17 @@ bool waiter_repeats(const struct local_waiter *waiter, const struct store_lease 
     return own != NULL && strcmp(own, executor_options(lease->task)->request.request) == 0;
 }
 
+bool waiter_id_ends(const struct local_waiter *waiter)
+{
+    if (waiter->options.request.request == NULL || waiter->key->blocking == 0)
+        return false;
+    for (struct list_node *node = waiter->key->leases.first; node != NULL; node = node->next)
+        if (store_lease_of(node)->state == STORE_LEASE_ENDING &&
+            waiter_repeats(waiter, store_lease_of(node)))
+            return true;
+    return false;
+}
+
 /* The order. */
 
 static struct local_waiter *waiter_in_order(struct rank_node *node)

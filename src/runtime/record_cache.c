@@ -206,6 +206,7 @@ void record_cache_save_observations(struct record_cache_entry *entry,
 
 void record_cache_done(struct record_cache *record_cache)
 {
+    table_settle(&record_cache->table);
     for (size_t i = 0; i < record_cache->table.chain_count; i++)
         while (record_cache->table.chains[i] != NULL)
             entry_free(record_cache, (struct record_cache_entry *)record_cache->table.chains[i]);

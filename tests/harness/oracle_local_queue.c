@@ -189,7 +189,8 @@ void oracle_caller_ended(struct world *world, const struct actor *actor,
 {
     const struct heard_of *heard_of = &actor->process->heard_of[actor->key];
     bool refused = news->outcome == OUTCOME_BUSY || news->outcome == OUTCOME_COOLING;
-    if (!refused || actor->caller.gave_up)
+    if (!refused || actor->caller.gave_up ||
+        actor->caller.paused) /* away: it was not to be served */
         return;
     if (actor->caller.entering && !actor->options.request.waits) {
         check_known_busy(world, actor);

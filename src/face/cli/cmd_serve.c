@@ -84,7 +84,7 @@ static int cmd_serve(struct context *context)
     int status = context_open_store(context);
     if (status != EXIT_DONE)
         return status;
-    if (daemon_run(context->client, &options, &report) != LH_OK)
+    if (daemon_run(&context->client, &options, &report) != LH_OK)
         return output_plain_report(context, &report);
     return EXIT_DONE;
 }

@@ -6,6 +6,7 @@
  */
 #include "face/daemon/daemon_internal.h"
 
+#include "base/check.h"
 #include "base/text.h"
 #include "process/host.h"
 
@@ -472,6 +473,7 @@ void acquisitions_cancel_all(struct daemon *daemon)
 
 void acquisitions_free(struct daemon *daemon)
 {
+    ASSERT(daemon->acquisitions.first == NULL);
     for (struct list_node *node; (node = list_pop(&daemon->free_acquisitions)) != NULL;)
         free(LIST_ENTRY(node, struct acquisition, node));
 }

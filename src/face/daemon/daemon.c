@@ -182,7 +182,6 @@ static void daemon_cut_connections(struct daemon *daemon)
 /* The library calls back for everything that was started, at the latest after its timeout. */
 static void daemon_finish_calls(struct daemon *daemon)
 {
-    daemon_cut_connections(daemon);
     acquisitions_cancel_all(daemon);
     while (daemon->calls > 0 || daemon->acquisitions.first != NULL) {
         poller_step(daemon->poller);
@@ -191,12 +190,15 @@ static void daemon_finish_calls(struct daemon *daemon)
     }
 }
 
-static void daemon_free(struct daemon *daemon)
+void daemon_free(struct daemon *daemon)
 {
-    acquisitions_free(daemon);
-    request_ids_free(daemon);
+    daemon_cut_connections(daemon);
+    daemon_finish_calls(daemon);
     if (daemon->store_watch.poller != NULL)
         (void)poller_watch(daemon->poller, &daemon->store_watch, 0);
+    lh_close(&daemon->client);
+    acquisitions_free(daemon);
+    request_ids_free(daemon);
     if (daemon->signal_watch.poller != NULL)
         (void)poller_watch(daemon->poller, &daemon->signal_watch, 0);
     if (daemon->signal_watch.file > 0)
@@ -209,50 +211,55 @@ static void daemon_free(struct daemon *daemon)
     free(daemon);
 }
 
-static bool daemon_start(struct daemon *daemon, struct text *why)
+struct daemon *daemon_new(struct lh_client **client, const struct daemon_options *options)
 {
+    struct daemon *daemon = calloc(1, sizeof *daemon);
+    if (daemon == NULL)
+        return NULL;
+    daemon->client = *client;
+    *client = NULL;
+    daemon->options = options;
+    daemon->turn_end = (struct poller_deferred){.run = daemon_step_store, .owner = daemon};
+    daemon->started_ms = host_boot_ms();
     daemon->poller = poller_new();
-    if (daemon->poller == NULL || !table_init(&daemon->request_ids) ||
-        !table_init(&daemon->bindings)) {
-        text_add(why, "out of memory or descriptors");
-        return false;
-    }
     daemon->store_watch = (struct poller_watch){
         .file = lh_fd(daemon->client), .ready = daemon_on_store, .owner = daemon};
-    daemon->turn_end = (struct poller_deferred){.run = daemon_step_store, .owner = daemon};
-    if (daemon->store_watch.file < 0 ||
-        !poller_watch(daemon->poller, &daemon->store_watch, POLLER_READ) ||
-        !daemon_watch_signals(daemon)) {
-        TEXT_JOIN(why, "cannot watch the store: ", strerror(errno));
-        return false;
-    }
-    daemon->started_ms = host_boot_ms();
-    return daemon_listen(daemon, why);
+    if (daemon->poller != NULL && table_init(&daemon->request_ids) &&
+        table_init(&daemon->bindings) && daemon->store_watch.file >= 0 &&
+        poller_watch(daemon->poller, &daemon->store_watch, POLLER_READ))
+        return daemon;
+    daemon_free(daemon);
+    return NULL;
 }
 
-enum lh_outcome daemon_run(struct lh_client *client, const struct daemon_options *options,
+/* False with a reason. */
+static bool daemon_start(struct daemon *daemon, struct text *why)
+{
+    if (daemon_watch_signals(daemon))
+        return daemon_listen(daemon, why);
+    TEXT_JOIN(why, "cannot watch signals: ", strerror(errno));
+    return false;
+}
+
+enum lh_outcome daemon_run(struct lh_client **client, const struct daemon_options *options,
                            struct lh_report *report)
 {
-    char message[LH_TEXT_SIZE] = "";
-    struct text why;
-    text_init(&why, message, sizeof message);
-    struct daemon *daemon = calloc(1, sizeof *daemon);
-    if (daemon == NULL) {
-        report->outcome = LH_FAILED;
-        (void)snprintf(report->text, sizeof report->text, "failed: out of memory");
-        return LH_FAILED;
+    char message[LH_TEXT_SIZE] = "out of memory or descriptors";
+    struct text text, why;
+    struct daemon *daemon = daemon_new(client, options);
+    bool started = false;
+    if (daemon != NULL) {
+        text_init(&why, message, sizeof message);
+        started = daemon_start(daemon, &why);
     }
-    daemon->client = client;
-    daemon->options = options;
-    bool started = daemon_start(daemon, &why);
     report->outcome = started ? LH_OK : LH_FAILED;
-    (void)snprintf(report->text, sizeof report->text, "%s%.240s",
-                   started ? "ok: " : "failed: ", started ? "stopped" : message);
+    text_init(&text, report->text, sizeof report->text);
+    TEXT_JOIN(&text, started ? "ok: " : "failed: ", started ? "stopped" : message);
     if (started) {
         daemon_announce(daemon);
         daemon_serve(daemon);
-        daemon_finish_calls(daemon);
     }
-    daemon_free(daemon);
+    if (daemon != NULL)
+        daemon_free(daemon);
     return report->outcome;
 }

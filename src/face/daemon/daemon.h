@@ -28,9 +28,9 @@ struct daemon_options {
     void *user;
 };
 
-/* Serves until SIGTERM or SIGINT, or the end of stdin. The client has its own loop. LH_OK, or why
- * it could not start. */
-enum lh_outcome daemon_run(struct lh_client *client, const struct daemon_options *options,
+/* Serves until SIGTERM or SIGINT, or the end of stdin. The client has its own loop; it is
+ * taken over and closed. LH_OK, or why it could not start. */
+enum lh_outcome daemon_run(struct lh_client **client, const struct daemon_options *options,
                            struct lh_report *report);
 
 #endif

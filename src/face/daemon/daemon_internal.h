@@ -187,6 +187,9 @@ struct daemon_verb {
 };
 
 /* ---- daemon.c ---- */
+/* Without sockets and signals. Takes over the client. NULL when out of memory or descriptors. */
+struct daemon *daemon_new(struct lh_client **client, const struct daemon_options *options);
+void daemon_free(struct daemon *daemon);
 void daemon_log(const struct daemon *daemon, enum daemon_level level, const char *event,
                 const char *text);
 /* Something was started: the store is stepped at the end of this turn. */

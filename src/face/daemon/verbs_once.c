@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ struct once_call {
     struct lh_once once;
     struct lh_request *started;
     int64_t ttl_ms;
+    char holder[LH_HOLDER_SIZE];
 };
 
 static void once_on_done(void *user, struct lh_lease *lease, const struct lh_report *report)
@@ -36,6 +38,7 @@ static void once_on_done(void *user, struct lh_lease *lease, const struct lh_rep
         shown.token = call->once.token;
         shown.since_ms = 0;
         shown.ends_in_ms = call->ttl_ms;
+        text_copy(shown.holder, sizeof shown.holder, call->holder);
     }
     reply_begin(&reply, slot->daemon, slot_protocol(slot));
     reply_report(&reply, &shown, done ? 2 : 0);
@@ -82,6 +85,7 @@ void verb_once_begin(struct daemon_slot *slot, const struct daemon_args *args,
         options.request_id = id;
     }
     call->ttl_ms = options.ttl_ms;
+    (void)snprintf(call->holder, sizeof call->holder, "%s", args->text[2]);
     call->started = lh_once_begin_start(slot->daemon->client, args->text[1], &options, &call->once,
                                         once_on_done, slot, &report);
     slot_started(slot, call->started != NULL ? LH_OK : report.outcome, &report);

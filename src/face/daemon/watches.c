@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,12 +111,22 @@ static void reply_subscribed(struct resp_reply *out, const char *word, const cha
     resp_reply_number(out, (int64_t)count);
 }
 
+static void watch_reply_started(struct daemon_slot *slot, const char *prefix, bool subscribed,
+                                const struct lh_report *report)
+{
+    struct resp_reply reply;
+    reply_begin(&reply, slot->daemon, slot_protocol(slot));
+    if (slot_protocol(slot) < 3 || subscribed)
+        reply_subscribed(&reply, "subscribe", prefix, slot->connection->watch_count);
+    else
+        reply_report(&reply, report, /* more= */ 0);
+    slot_reply(slot, &reply);
+}
+
 static void watch_on_ready(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
     struct daemon_watch *watch = user;
-    struct daemon_connection *connection = watch->connection;
     struct daemon_slot *slot = watch->slot;
-    struct resp_reply reply;
     (void)lease;
     watch->slot = NULL;
     if (report->outcome != LH_OK) {
@@ -123,12 +134,7 @@ static void watch_on_ready(void *user, struct lh_lease *lease, const struct lh_r
         slot_reply_report(slot, report);
         return;
     }
-    reply_begin(&reply, connection->daemon, connection->protocol);
-    if (connection->protocol < 3 || watch->subscribed)
-        reply_subscribed(&reply, "subscribe", watch->prefix, connection->watch_count);
-    else
-        reply_report(&reply, report, /* more= */ 0);
-    slot_reply(slot, &reply);
+    watch_reply_started(slot, watch->prefix, watch->subscribed, report);
 }
 
 static struct daemon_watch *watch_find(const struct daemon_connection *connection,
@@ -146,12 +152,9 @@ static void watch_start(struct daemon_slot *slot, const char *prefix, bool subsc
 {
     struct daemon_connection *connection = slot->connection;
     struct lh_report report = LH_REPORT_INIT;
-    char bytes[1024];
-    struct resp_reply reply;
-    resp_reply_init(&reply, bytes, sizeof bytes, connection->protocol);
     if (watch_find(connection, prefix) != NULL) {
-        reply_subscribed(&reply, "subscribe", prefix, connection->watch_count);
-        slot_reply(slot, &reply);
+        (void)snprintf(report.text, sizeof report.text, "ok: watching");
+        watch_reply_started(slot, prefix, subscribed, &report);
         return;
     }
     struct daemon_watch *watch =

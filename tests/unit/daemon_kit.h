@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A daemon on memory: in the test's own thread, without sockets of its own, and peers that are the
+ * other ends of its connections. Replies are flattened to text: {a b} is a map, [a b] an array,
+ * >[a b] a push, -TEXT an error, nil a null.
+ */
+#ifndef LEASEHOLD_TESTS_DAEMON_KIT_H
+#define LEASEHOLD_TESTS_DAEMON_KIT_H
+
+#include "face/daemon/daemon_internal.h"
+
+enum { PEER_BYTES = 1 << 20 };
+
+struct peer {
+    struct daemon *daemon;
+    struct daemon_connection *connection; /* invalid after its end */
+    int file;
+    bool ended; /* the daemon has closed its end */
+    size_t length;
+    char bytes[PEER_BYTES]; /* received and not yet taken */
+};
+
+struct daemon *kit_daemon_new(void);
+/* One turn of the loop, which waits at most that long for something to do. */
+void kit_daemon_turn(struct daemon *daemon, int most_ms);
+
+struct peer *peer_new(struct daemon *daemon);
+/* Closes it, and turns until the daemon has noticed. */
+void peer_free(struct peer *peer);
+void peer_send_bytes(struct peer *peer, const char *bytes, size_t length);
+/* One command; its arguments are separated by single spaces, and '~' in them stands for a space. */
+void peer_send(struct peer *peer, const char *command);
+/* The next message; NULL if none comes before the connection has ended, or within 20 s. Valid until
+ * the next call. */
+const char *peer_message(struct peer *peer);
+/* Sends a command and returns its reply. */
+const char *peer_ask(struct peer *peer, const char *command);
+/* Receives what is there; true if a whole message is. */
+bool peer_has_message(struct peer *peer);
+
+/* The value of a map in flattened text, up to the next space; "" if there is none. */
+const char *reply_value(const char *flat, const char *name);
+
+#endif
