@@ -54,14 +54,13 @@ static void binding_detach(struct binding *binding)
 
 static void binding_push_lost(struct binding *binding, const char *text)
 {
-    char bytes[REPLY_SIZE];
     struct resp_reply reply;
     struct daemon_connection *connection = binding->connection;
     if (connection->protocol < 3) { /* its next renewal or release says so */
         binding_detach(binding);
         return;
     }
-    resp_reply_init(&reply, bytes, sizeof bytes, connection->protocol);
+    reply_begin(&reply, connection->daemon, connection->protocol);
     resp_reply_push(&reply, 2);
     resp_reply_text(&reply, "lock.lost");
     resp_reply_map(&reply, 4);

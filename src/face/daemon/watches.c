@@ -49,10 +49,9 @@ void watches_end_all(struct daemon_connection *connection)
 
 static void watch_push_view(struct daemon_watch *watch, const struct lh_view *view)
 {
-    char bytes[REPLY_SIZE];
     struct resp_reply reply;
     struct daemon_connection *connection = watch->connection;
-    resp_reply_init(&reply, bytes, sizeof bytes, connection->protocol);
+    reply_begin(&reply, connection->daemon, connection->protocol);
     if (connection->protocol >= 3 && !watch->subscribed) {
         resp_reply_push(&reply, 3);
         resp_reply_text(&reply, "lock.event");
@@ -74,10 +73,9 @@ static void watch_push_view(struct daemon_watch *watch, const struct lh_view *vi
 /* The store's watch has ended: changes were missed, and the client must read and watch again. */
 static void watch_push_end(struct daemon_watch *watch, const struct lh_report *report)
 {
-    char bytes[REPLY_SIZE];
     struct resp_reply reply;
     struct daemon_connection *connection = watch->connection;
-    resp_reply_init(&reply, bytes, sizeof bytes, connection->protocol);
+    reply_begin(&reply, connection->daemon, connection->protocol);
     resp_reply_push(&reply, 3);
     resp_reply_text(&reply, watch->subscribed || connection->protocol < 3 ? "unsubscribe"
                                                                           : "lock.watch_ended");
@@ -116,9 +114,8 @@ static void reply_subscribed(struct resp_reply *out, const char *word, const cha
 static void watch_reply_started(const struct daemon_watch *watch, struct daemon_slot *slot,
                                 bool subscribed, const struct lh_report *report)
 {
-    char bytes[REPLY_SIZE];
     struct resp_reply reply;
-    resp_reply_init(&reply, bytes, sizeof bytes, slot_protocol(slot));
+    reply_begin(&reply, slot->daemon, slot_protocol(slot));
     if (slot_protocol(slot) < 3 || subscribed)
         reply_subscribed(&reply, "subscribe", watch->prefix, watch->number);
     else
