@@ -10,46 +10,6 @@
 
 const char request_id_used[] = "another holder has used this request id";
 
-bool time_is_known(const struct stamp *since, const struct view *view)
-{
-    return view->facts->judge == JUDGE_STORE_TIME && since->time_ms != TIME_UNKNOWN &&
-           view->at.time_ms != TIME_UNKNOWN;
-}
-
-/*
- * True if the length has passed since then; false for what this write begins. If the store's clock
- * is unknown, or was set back before that time, the client's own observation counts.
- */
-static bool has_passed(const struct stamp *since, int64_t length_ms, int64_t observed_ms,
-                       const struct view *view)
-{
-    bool judged = view->facts->judge == JUDGE_SESSION && !MUTANT(JUDGED_BY_TIME);
-    if (since->revision == THIS_WRITE || judged)
-        return false;
-    int64_t wait_ms = length_ms + view->facts->margin_ms;
-    if (time_is_known(since, view) && view->at.time_ms >= since->time_ms)
-        return since->time_ms + wait_ms <= view->at.time_ms;
-    return observed_ms >= wait_ms;
-}
-
-bool grant_ended(const struct grant *grant, const struct view *view)
-{
-    if (grant->over || (grant->dead && (grant->bound || MUTANT(UNBOUND_ENDS_WITH_SESSION))))
-        return true;
-    return has_passed(&grant->renewed, grant->ttl_ms, grant->observed_ms, view);
-}
-
-bool span_blocks(const struct span *span, const struct view *view)
-{
-    return span->length_ms > 0 && !span->over &&
-           !has_passed(&span->since, span->length_ms, span->observed_ms, view);
-}
-
-bool record_is_cooling(const struct record *record, const struct view *view)
-{
-    return span_blocks(&record->cooling, view) || record_awaits_watermark(record);
-}
-
 static bool offer_lapsed(const struct waiter *waiter, const struct view *view)
 {
     int64_t grace_ms = MUTANT(OFFER_GRACE_FIXED) ? 1000 : view->facts->offer_grace_ms;
@@ -58,7 +18,7 @@ static bool offer_lapsed(const struct waiter *waiter, const struct view *view)
     if (stamp_order(&waiter->offer) <= view->offer_revision &&
         view->offer_observed_ms >= queue_offer_lasts_ms(waiter, view->facts))
         return true;
-    return has_passed(&waiter->offer, grace_ms, /* observed_ms= */ 0, view);
+    return span_has_passed(&waiter->offer, grace_ms, /* observed_ms= */ 0, view);
 }
 
 /*

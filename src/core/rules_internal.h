@@ -7,6 +7,12 @@
 
 enum { NOBODY = 0 }; /* as a session: none */
 
+/* elapsed.c */
+/* True if the length has passed since then; false for what this write begins. If the store's clock
+ * is unknown, or was set back before that time, the client's own observation counts. */
+bool span_has_passed(const struct stamp *since, int64_t length_ms, int64_t observed_ms,
+                     const struct view *view);
+
 extern const char request_id_used[]; /* a reason */
 
 /* Removes expired entries; sets out->write if a grant or waiter was removed. */
