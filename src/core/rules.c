@@ -61,7 +61,7 @@ static void start_delay(struct record *record, const struct grant *grant, const 
 {
     struct span delay = {.length_ms = grant->lock_delay_ms,
                          .since = MUTANT(DELAY_FROM_RENEWAL) ? grant->renewed : (struct stamp){0}};
-    bool ran_out = has_passed(&grant->renewed, grant->ttl_ms, grant->observed_ms, view);
+    bool ran_out = span_has_passed(&grant->renewed, grant->ttl_ms, grant->observed_ms, view);
     if (ran_out && time_is_known(&grant->renewed, view)) { /* else: its session has just ended */
         delay.since = grant->renewed;
         delay.since.time_ms += grant->ttl_ms;
