@@ -347,6 +347,10 @@ static void lease_on_reply(struct lease *l, const struct event *event, struct re
         lease_end(l, OUTCOME_DENIED, "the store does not permit it", out);
         return;
     }
+    if (event->reply == REPLY_INVALID && !lease_holds(l)) {
+        lease_end(l, OUTCOME_USAGE, "the store does not lock this key", out);
+        return;
+    }
     if (event->reply == REPLY_FULL && !lease_holds(l)) {
         lease_end(l, OUTCOME_UNAVAILABLE, "the store is full", out);
         return;

@@ -46,7 +46,8 @@ enum reply_status {
     REPLY_CONFLICT,
     REPLY_TROUBLE, /* the request may have taken effect or not */
     REPLY_DENIED,
-    REPLY_FULL, /* the store has no room for another key; nothing happened */
+    REPLY_FULL,    /* the store has no room for another key; nothing happened */
+    REPLY_INVALID, /* the store does not lock this key; nothing happened */
 };
 
 struct event {

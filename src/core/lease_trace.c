@@ -12,7 +12,7 @@ static const char *const event_names[] = {
 
 static const char *const reply_names[] = {
     [REPLY_OK] = "ok",         [REPLY_CONFLICT] = "conflict", [REPLY_TROUBLE] = "trouble",
-    [REPLY_DENIED] = "denied", [REPLY_FULL] = "full",
+    [REPLY_DENIED] = "denied", [REPLY_FULL] = "full",         [REPLY_INVALID] = "invalid",
 };
 
 static const char *const verdict_names[] = {

@@ -49,7 +49,7 @@ static struct multi_output multi_give_back(struct multi *multi, size_t end)
     if (end == 0)
         return (struct multi_output){.notify = NOTIFY_ENDED, .outcome = multi->outcome};
     multi->at = end - 1;
-    return (struct multi_output){.act = DO_CANCEL, .key = end - 1};
+    return (struct multi_output){.act = DO_CANCEL, .key = end - 1, .quarterings = multi->failures};
 }
 
 static struct multi_output multi_acquired(struct multi *multi)
@@ -82,8 +82,10 @@ struct multi_output multi_notify(struct multi *multi, size_t key, enum lease_not
         return multi_lost(multi);
     bool ends = multi->state == MULTI_ACQUIRING || multi->state == MULTI_RELEASING;
     if (notify == NOTIFY_ENDED && ends && current) {
+        bool failed = outcome == OUTCOME_UNAVAILABLE || outcome == OUTCOME_LOST;
         if (multi->outcome == OUTCOME_OK)
             multi->outcome = outcome;
+        multi->failures = failed ? multi->failures + 1 : 0;
         return multi_give_back(multi, key);
     }
     return (struct multi_output){.act = DO_NOTHING};

@@ -20,11 +20,15 @@ struct multi {
     size_t count;
     size_t at; /* the key being acquired or released */
     enum outcome outcome;
+    unsigned failures; /* releases in a row that the store did not carry out */
 };
 
 struct multi_output {
     enum multi_action act;
     size_t key;
+    /* DO_CANCEL: the release may take a 4^n-th of the store timeout. So a store that is gone costs
+     * all keys together less than one and a half timeouts. */
+    unsigned quarterings;
     enum lease_notify notify; /* HELD once all are held; LOST once any is lost; ENDED */
     enum outcome outcome;
 };

@@ -74,7 +74,8 @@ struct verdict once_mark(struct record *record, const struct request *request,
         out.kind = VERDICT_MISMATCH;
     } else if (record->cooling.length_ms > 0) { /* perhaps by this mark (rule 9) */
         bool own = strcmp(record->once.done.request, request->request) == 0;
-        bool another = own && strcmp(record->cooling.by, request->holder) != 0;
+        bool another =
+            own && !request->any_holder && strcmp(record->cooling.by, request->holder) != 0;
         out.kind = another ? VERDICT_MISMATCH : own ? VERDICT_DONE : VERDICT_COOLING;
         out.why = another ? request_id_used : NULL;
     } else if (record->grant_count > 0 || record->delay.length_ms > 0) {

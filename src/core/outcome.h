@@ -17,7 +17,8 @@
     X(STALE, "stale", 78, false)            \
     X(UNAVAILABLE, "unavailable", 69, true) \
     X(DENIED, "denied", 77, false)          \
-    X(MISMATCH, "mismatch", 65, false)
+    X(MISMATCH, "mismatch", 65, false)      \
+    X(USAGE, "usage", 64, false)
 
 enum outcome {
 #define OUTCOME_NAME(name, word, code, again) OUTCOME_##name,

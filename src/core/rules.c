@@ -287,7 +287,8 @@ static bool is_id_of_another(struct record *record, const struct request *reques
     const struct grant *grant = record_grant_by_request(record, request->request);
     const struct waiter *waiter = record_waiter_by_request(record, request->request);
     const char *holder = grant != NULL ? grant->holder : waiter != NULL ? waiter->holder : NULL;
-    return holder != NULL && strcmp(holder, request->holder) != 0 && !MUTANT(REQUEST_ID_SHARED);
+    return holder != NULL && !request->any_holder && strcmp(holder, request->holder) != 0 &&
+           !MUTANT(REQUEST_ID_SHARED);
 }
 
 static struct grant *rules_own_grant(struct record *record, const struct request *request)
@@ -399,6 +400,16 @@ static struct verdict rules_acquire(struct record *record, const struct request 
 }
 
 /*
+ * True if the caller chose the request id and uses the grant, which it received through another
+ * process: it renews after a wait, before it enters, and otherwise before its first deadline. That
+ * renewal makes the grant this session's if it came through this process.
+ */
+static bool is_used_elsewhere(const struct grant *grant, const struct request *request)
+{
+    return request->repeatable && grant->renewed.revision != grant->granted.revision;
+}
+
+/*
  * Gives up: removes the waiter, and a grant whose reply was lost. Only those of this process: if
  * another one has repeated the request since, they are the other's (rule 9).
  */
@@ -408,7 +419,7 @@ static struct verdict rules_leave(struct record *record, const struct request *r
     struct verdict out = {.kind = VERDICT_DONE};
     struct grant *grant = record_grant_by_request(record, request->request);
     struct waiter *waiter = record_waiter_by_request(record, request->request);
-    if (grant != NULL && grant->session == request->session &&
+    if (grant != NULL && grant->session == request->session && !is_used_elsewhere(grant, request) &&
         !MUTANT(WAITER_FREED_WHILE_GRANTED)) {
         record_remove_grant(record, grant);
         out.write = true;

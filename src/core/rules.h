@@ -42,6 +42,7 @@ struct request {
     enum record_kind kind; /* acquire: a lock or an id */
     const char *key;
     const char *holder;
+    bool any_holder;     /* the holder is a default: a repeated request may have another one */
     const char *request; /* the acquisition's identity: acquire, leave, mark, advance */
     uint64_t session;
     uint64_t token;  /* renew, release */
@@ -55,6 +56,7 @@ struct request {
     int64_t cooldown_ms; /* release; of an id: its retention, also with mark */
     bool bound;
     bool waits;            /* acquire: queue if not granted at once */
+    bool repeatable;       /* the caller chose `request` and may repeat it in another process */
     bool now;              /* break: free at once, without asking the holder first */
     const char *reason;    /* break, set */
     struct broken *broken; /* break: the caller's, filled by each decision; or NULL */

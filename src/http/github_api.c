@@ -286,33 +286,35 @@ void github_request_start(struct github_request *request, struct github_api *api
     github_api_wake_at(api, now_ms);
 }
 
-/* ---- a call that blocks ---- */
+/* ---- results ---- */
 
-struct github_blocking {
-    struct github_result *result;
-    bool over;
-};
-
-static void github_blocking_on_done(void *owner, const struct github_reply *reply)
+static void github_result_on_reply(void *owner, const struct github_reply *reply)
 {
-    struct github_blocking *blocking = owner;
-    *blocking->result = (struct github_result){
-        .status = reply->status,
-        .json = json_deep_copy(reply->json),
-        .now_ms = reply->now_ms,
-        .next = reply->next != NULL ? strdup(reply->next) : NULL,
-        .retry_in_ms = reply->retry_at_ms > 0 ? reply->retry_at_ms - host_boot_ms() : 0};
-    (void)snprintf(blocking->result->why, sizeof blocking->result->why, "%s", reply->why);
-    blocking->over = true;
+    struct github_result *result = owner;
+    result->over = true;
+    result->status = reply->status;
+    result->json = json_deep_copy(reply->json);
+    result->now_ms = reply->now_ms;
+    result->next = reply->next != NULL ? strdup(reply->next) : NULL;
+    result->retry_in_ms = reply->retry_at_ms > 0 ? reply->retry_at_ms - host_boot_ms() : 0;
+    if (reply->etag != NULL && strlen(reply->etag) <= GITHUB_ETAG_MAX)
+        text_copy(result->etag, sizeof result->etag, reply->etag);
+    (void)snprintf(result->why, sizeof result->why, "%s", reply->why);
+}
+
+void github_request_start_result(struct github_request *request, struct github_api *api,
+                                 const struct github_call *call, struct github_result *out)
+{
+    *out = (struct github_result){.status = 0};
+    github_request_start(request, api, call, github_result_on_reply, out);
 }
 
 void github_api_call(struct github_api *api, const struct github_call *call,
                      struct github_result *out)
 {
     struct github_request request = {0};
-    struct github_blocking blocking = {.result = out};
-    github_request_start(&request, api, call, github_blocking_on_done, &blocking);
-    for (poller_step(api->poller); !blocking.over; poller_step(api->poller))
+    github_request_start_result(&request, api, call, out);
+    for (poller_step(api->poller); !out->over; poller_step(api->poller))
         poller_wait(api->poller, /* most_ms= */ -1);
 }
 
@@ -485,4 +487,22 @@ int64_t github_time_ms(const char *string)
     const char *end = strptime(string, "%Y-%m-%dT%H:%M:%S", &tm);
     time_t at = end != NULL && (*end == 'Z' || *end == '.') ? timegm(&tm) : -1;
     return at >= 0 ? (int64_t)at * 1000 : -1;
+}
+
+const char *github_sha(const json_t *object)
+{
+    const char *sha = github_string(object, "sha");
+    bool valid = strlen(sha) == GITHUB_SHA && strspn(sha, "0123456789abcdef") == GITHUB_SHA;
+    return valid ? sha : "";
+}
+
+int64_t github_commit_time_ms(const json_t *commit)
+{
+    return github_time_ms(github_string(json_object_get(commit, "committer"), "date"));
+}
+
+bool github_ref_is_at(const struct github_reply *reply, const char *sha)
+{
+    return (reply->status == 200 || reply->status == 201) &&
+           strcmp(github_sha(json_object_get(reply->json, "object")), sha) == 0;
 }

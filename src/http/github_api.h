@@ -27,6 +27,8 @@ enum github_kind {
         GITHUB_KINDS
 };
 
+enum { GITHUB_SHA = 40, GITHUB_ETAG_MAX = 127 };
+
 struct github_api;
 
 struct github_call {
@@ -95,15 +97,21 @@ void github_request_start(struct github_request *request, struct github_api *api
                           void (*done)(void *owner, const struct github_reply *reply), void *owner);
 void github_request_cancel(struct github_request *request); /* no callback follows; may be idle */
 
-/* The result of a call that blocks; runs the poller until the reply. */
+/* The reply to a call, kept for the caller. */
 struct github_result {
+    bool over;
     int status;
     json_t *json; /* belongs to the caller; NULL: none */
     int64_t now_ms;
-    char *next;          /* belongs to the caller; NULL: none */
-    int64_t retry_in_ms; /* status 0: until a limit ends; or 0 */
+    char etag[GITHUB_ETAG_MAX + 1]; /* "": none */
+    char *next;                     /* belongs to the caller; NULL: none */
+    int64_t retry_in_ms;            /* status 0: until a limit ends; or 0 */
     char why[JSON_WHY];
 };
+/* Clears `out`, and fills it when the reply arrives. */
+void github_request_start_result(struct github_request *request, struct github_api *api,
+                                 const struct github_call *call, struct github_result *out);
+/* Blocks: runs the poller until the reply. */
 void github_api_call(struct github_api *api, const struct github_call *call,
                      struct github_result *out);
 void github_result_done(struct github_result *result);
@@ -114,5 +122,12 @@ void github_result_done(struct github_result *result);
 const char *github_string(const json_t *object, const char *name);
 /* "2026-01-31T23:59:59Z", in milliseconds since 1970; −1 if it is not a time. */
 int64_t github_time_ms(const char *string);
+/* The name of a commit or tree, of 40 hexadecimal digits: it becomes a part of paths. "": it has
+ * none. */
+const char *github_sha(const json_t *object);
+/* The server's date of a commit; −1: it has none. */
+int64_t github_commit_time_ms(const json_t *commit);
+/* True if the reply to a ref write says that the ref points to this commit now. */
+bool github_ref_is_at(const struct github_reply *reply, const char *sha);
 
 #endif

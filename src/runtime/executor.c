@@ -105,6 +105,11 @@ void executor_drop_cooldown(struct task *task)
     task->options.cooldown_ms = task->options.request.cooldown_ms = 0;
 }
 
+void executor_limit_release(struct task *task, int64_t timeout_ms)
+{
+    task->options.timeout_ms = timeout_ms;
+}
+
 void executor_cancel(struct task *task)
 {
     task->silent = true;

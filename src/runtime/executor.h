@@ -92,6 +92,8 @@ struct task *executor_start(struct executor *executor, const struct lease_option
 void executor_release(struct task *task);
 /* The release starts no cooldown. */
 void executor_drop_cooldown(struct task *task);
+/* How long the store may take for the release. */
+void executor_limit_release(struct task *task, int64_t timeout_ms);
 /* As executor_release(), but without further callbacks. The task must not be used again. */
 void executor_cancel(struct task *task);
 /* Sends nothing to the store: the current record stays as it is. No further callbacks. */

@@ -194,6 +194,11 @@ void local_queue_drop_cooldown(struct local_waiter *waiter)
     waiter->lease->starter = NULL; /* its options differ from the starter's now */
 }
 
+void local_queue_limit_release(struct local_waiter *waiter, int64_t timeout_ms)
+{
+    waiter->options.timeout_ms = timeout_ms > 0 ? timeout_ms : 1;
+}
+
 void local_queue_cancel(struct local_waiter *waiter)
 {
     waiter->silent = true;

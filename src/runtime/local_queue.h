@@ -58,6 +58,8 @@ bool local_queue_has_key(const struct local_queue *queue, const char *key);
 void local_queue_release(struct local_waiter *waiter);
 /* Of a waiter that holds: its release starts no cooldown. */
 void local_queue_drop_cooldown(struct local_waiter *waiter);
+/* The store may take this long for the release that follows. */
+void local_queue_limit_release(struct local_waiter *waiter, int64_t timeout_ms);
 void local_queue_cancel(struct local_waiter *waiter);
 /* A paused waiter keeps its position and is passed over, which does not raise its priority; its
  * wait goes on. If only paused waiters are left, the process gives up its position in the store. No

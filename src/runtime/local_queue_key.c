@@ -296,6 +296,7 @@ void waiter_leave(struct local_waiter *waiter, const char *why)
     }
     waiter->state = WAITER_LEAVING;
     waiter->why_left = why;
+    executor_limit_release(waiter->lease->task, waiter->options.timeout_ms);
     store_lease_release(waiter->lease);
 }
 

@@ -146,7 +146,8 @@ static void forward_to_waiter(const struct store_lease *lease, struct task_news 
 static void refuse_queue(const struct store_lease *lease, const struct task_news *news)
 {
     bool cools = news->outcome == OUTCOME_COOLING;
-    bool all = news->outcome == OUTCOME_DENIED || news->outcome == OUTCOME_UNAVAILABLE;
+    bool all = news->outcome == OUTCOME_DENIED || news->outcome == OUTCOME_UNAVAILABLE ||
+               news->outcome == OUTCOME_USAGE; /* the store refuses the key */
     bool one = !all && !cools && !lease->shareable && !MUTANT(CLAIM_SHARED);
     if (one && lease->heir != NULL) {
         struct local_waiter *waiter = lease->heir;

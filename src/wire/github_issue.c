@@ -2,6 +2,12 @@
 /* See github_issue.h. */
 #include "wire/github_issue.h"
 
+bool github_is_issue_number(const char *key)
+{
+    size_t length = strspn(key, "0123456789");
+    return length > 0 && length <= GITHUB_DIGITS_MAX && key[length] == '\0' && key[0] != '0';
+}
+
 static int lower(char letter)
 {
     return letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter;

@@ -116,7 +116,9 @@ enum resp_result resp_command_feed(const char *bytes, size_t length,
     struct command_reader reader = {.at = bytes, .end = bytes + length};
     size_t count = 0;
     ASSERT(limits->bulk_max <= INT32_MAX && limits->total_max <= INT32_MAX);
-    enum resp_result result = command_read_number(&reader, &wanted, &count);
+    bool empty_line = length > 0 && bytes[0] == '\r'; /* redis-cli --pipe sends one at its end */
+    enum resp_result result =
+        empty_line ? command_read_line_end(&reader) : command_read_number(&reader, &wanted, &count);
     for (size_t i = 0; i < count && result == RESP_WHOLE; i++) {
         size_t used = (size_t)(reader.at - bytes);
         size_t limit = limits->total_max > used ? limits->total_max - used : 0;

@@ -30,8 +30,8 @@ struct resp_command_limits {
 /*
  * RESP_WHOLE: the first *out_length bytes are the command. RESP_MORE: call again with the same
  * bytes and more behind them. RESP_BROKEN: *out_wrong is the reason for the peer ("Protocol error:
- * …"); nothing behind it can be read. An empty array ("*0\r\n") is whole, with count 0. `out` is
- * undefined unless whole.
+ * …"); nothing behind it can be read. An empty array ("*0\r\n") and an empty line are whole, with
+ * count 0, as for Redis. `out` is undefined unless whole.
  */
 enum resp_result resp_command_feed(const char *bytes, size_t length,
                                    const struct resp_command_limits *limits,

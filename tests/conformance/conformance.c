@@ -143,11 +143,9 @@ void suite_note(unsigned client, const struct store_reply *reply)
 {
     if (reply->present && reply->written.epoch > suite.epoch)
         suite.epoch = reply->written.epoch;
-    static const char *const results[] = {[REPLY_OK] = "ok",
-                                          [REPLY_CONFLICT] = "conflict",
-                                          [REPLY_TROUBLE] = "trouble",
-                                          [REPLY_DENIED] = "denied",
-                                          [REPLY_FULL] = "full"};
+    static const char *const results[] = {
+        [REPLY_OK] = "ok",         [REPLY_CONFLICT] = "conflict", [REPLY_TROUBLE] = "trouble",
+        [REPLY_DENIED] = "denied", [REPLY_FULL] = "full",         [REPLY_INVALID] = "invalid"};
     (void)snprintf(suite.note, sizeof suite.note,
                    "the last answer, to client %u: %s, %s, revision %" PRIu64 ", time %" PRId64
                    ", now %" PRId64 "%s%.300s",

@@ -387,6 +387,14 @@ rows=$(cat <<'ROWS'
 64  | usage    | --order: 'size' is not one of: number priority | claim --order size
 64  | usage    | --max: '1001' is not a number from 0 to 1000  | claim --max 1001
 127 | usage | such: not found; no lock was acquired$ | claim --repo a/b --label l -- /no/such
+64  | usage    | nothing to serve on; give --listen, --unix or | serve --listen off --unix off
+64  | usage    | serve takes no argument, but got '7379'$     | serve 7379
+64  | usage    | --max-connections: '0' is not a number from 1 | serve --max-connections 0
+64  | usage    | serve has no option '--port'                 | serve --port 7379
+64  | usage    | --stdio takes no value$                      | serve --stdio=yes
+69  | unavailable | not built in: "etcd"                      | serve --stdio --store etcd://h
+70  | failed   | 127.0.0.1:99999                              | serve --listen 127.0.0.1:99999
+70 | failed | /no/such/sock.*: cannot listen: No such file | serve --listen off --unix /no/such/sock
 126 | usage    | /etc/passwd: Permission denied; nothing    | check --key k --token 5 -- /etc/passwd
 127 | usage    | /no/such: not found; nothing was changed$    | check --key k --token 5 -- /no/such
 ROWS

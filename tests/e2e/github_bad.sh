@@ -201,6 +201,37 @@ foreign() {
     says 0 '' acquire other
 }
 
+pull_request() {
+    local sha number
+    sha=$(api GET git/ref/heads/main | gives 'it["object"]["sha"]')
+    api POST git/refs "{\"ref\":\"refs/heads/change\",\"sha\":\"$sha\"}" >/dev/null
+    number=$(api POST pulls '{"title":"change","head":"change","base":"main"}' |
+        gives 'it["number"]')
+    says 64 "^usage: $number: it is the number of a pull request" acquire "$number"
+    says 64 'number of a pull request' "$program" run "$number" -- true
+    [[ $(grep -c " GET [^ ]*issues/$number " "$GITHUB_LOG") == 2 ]]
+    [[ $(api GET "git/matching-refs/leasehold/k/$number") == '[]' ]]
+    # Numbers of nothing are locked, and other keys without a question.
+    says 0 '' acquire 987654
+    says 0 '' acquire no-number
+    grep -q 'issues/987654 ' "$GITHUB_LOG"
+    ! grep -q 'issues/no-number' "$GITHUB_LOG"
+}
+# The releases share the store timeout. The last case, because the server ends.
+server_gone() {
+    local since took keys=(a b c d e f g h i j k l)
+    since=$(now_ms)
+    says 0 'unavailable: ' "$program" run "${keys[@]}" --store-timeout 3s -- \
+        kill "$(<"$GITHUB_FOLDER/front.pid")"
+    took=$(($(now_ms) - since))
+    printf '# twelve keys and a server that ends: %s ms\n' "$took" >&3
+    ((took < 12000))
+    since=$(now_ms)
+    says 69 '^unavailable: a: ' "$program" run "${keys[@]}" --store-timeout 3s -- true
+    (($(now_ms) - since < 6000))
+}
+
+exec 3>&1
 case_alone 'a repository that is missing, empty, archived or private: 77, and why' repositories
 case_alone 'a token without rights, refused or missing' tokens
 case_alone 'no redirect is followed' redirects
@@ -214,4 +245,6 @@ case_alone 'a ref deleted by hand: the holder has lost' ref_deleted
 case_alone 'the ref of a worker deleted by hand: it has lost' worker_deleted
 case_alone 'a ref moved back: refused, and the holder has lost' moved_back
 case_alone 'a commit that is no record: 69 for that key, and it is listed' foreign
+case_alone 'the number of a pull request: 64' pull_request
+case_alone 'a dozen keys and a server that is gone: about one timeout' server_gone
 finish

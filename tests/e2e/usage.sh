@@ -80,6 +80,7 @@ try --ttl leasehold acquire --t
 try --timeout leasehold run k --ti
 try -e leasehold acquire -
 try --until-signal leasehold hold --un
+try --max-connections leasehold serve --max
 try --cooldown leasehold release k --coo
 try steal-stale leasehold acquire --on-conflict s
 try man leasehold help --format m
@@ -128,6 +129,7 @@ try --json 'leasehold --js'
 try renew 'leasehold --store file:/x re'
 try --ttl 'leasehold acquire --t'
 try --cooldown 'leasehold release k --coo'
+try --stdio 'leasehold serve --std'
 try --nonblock 'leasehold acquire --non'
 try steal-stale 'leasehold acquire --on-conflict s'
 try man 'leasehold help --format m'

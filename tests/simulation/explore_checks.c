@@ -473,6 +473,7 @@ static void check_ended(const struct world *world, const struct actor *before, u
         return;
     case OUTCOME_STALE:
     case OUTCOME_DENIED:
+    case OUTCOME_USAGE:
         check_that(false, "told what this store never says");
         return;
     }

@@ -298,6 +298,14 @@ static void a_denied_waiter_ends_at_once(void **state)
     assert_ended(OUTCOME_DENIED, "the store does not permit it");
 }
 
+static void an_invalid_key_ends_at_once(void **state)
+{
+    (void)state;
+    begin();
+    reply(REPLY_INVALID);
+    assert_ended(OUTCOME_USAGE, "the store does not lock this key");
+}
+
 static void a_denied_holder_tries_until_its_deadline(void **state)
 {
     (void)state;
@@ -475,6 +483,7 @@ int main(void)
         LEASE_TEST(a_renewal_heard_too_late_is_lost),
         LEASE_TEST(a_denied_ask_ends_at_once),
         LEASE_TEST(a_denied_waiter_ends_at_once),
+        LEASE_TEST(an_invalid_key_ends_at_once),
         LEASE_TEST(a_denied_holder_tries_until_its_deadline),
         LEASE_TEST(a_denied_release_says_so),
         LEASE_TEST(an_unheard_release_was_ours),

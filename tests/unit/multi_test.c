@@ -170,6 +170,26 @@ static void a_key_lost_on_the_way_back_is_reported(void **state)
     assert_ended(ended(0, OUTCOME_LOST), OUTCOME_LOST);
 }
 
+/* A store that is gone must not cost a timeout for each key. */
+static void a_failed_release_shortens_the_next(void **state)
+{
+    (void)state;
+    take(3);
+    assert_int_equal(multi_release(&multi).quarterings, 0);
+    assert_int_equal(ended(2, OUTCOME_UNAVAILABLE).quarterings, 1);
+    assert_int_equal(ended(1, OUTCOME_LOST).quarterings, 2);
+    assert_ended(ended(0, OUTCOME_UNAVAILABLE), OUTCOME_UNAVAILABLE);
+}
+
+static void a_successful_release_restores_the_timeout(void **state)
+{
+    (void)state;
+    take(2);
+    assert_int_equal(ended(2, OUTCOME_UNAVAILABLE).quarterings, 1);
+    assert_int_equal(ended(1, OUTCOME_OK).quarterings, 0);
+    assert_ended(ended(0, OUTCOME_OK), OUTCOME_UNAVAILABLE);
+}
+
 static void an_event_out_of_turn_is_ignored(void **state)
 {
     (void)state;
@@ -199,6 +219,8 @@ int main(void)
         cmocka_unit_test(one_lost_while_taking_gives_up_the_rest),
         cmocka_unit_test(giving_up_while_taking_gives_all_back),
         cmocka_unit_test(a_key_lost_on_the_way_back_is_reported),
+        cmocka_unit_test(a_failed_release_shortens_the_next),
+        cmocka_unit_test(a_successful_release_restores_the_timeout),
         cmocka_unit_test(an_event_out_of_turn_is_ignored),
     };
     return cmocka_run_group_tests_name("several", tests, NULL, NULL);

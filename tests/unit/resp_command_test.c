@@ -35,7 +35,8 @@ static const struct {
     const char *bytes, *wrong;
 } refused[] = {
     {"P", "inline"},
-    {"\r", "inline"},
+    {"\n", "inline"},
+    {"\rP", "expected LF"},
     {" ", "inline"},
     {"$", "inline"},
     {"*-", "multibulk length"},

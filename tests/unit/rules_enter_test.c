@@ -262,6 +262,21 @@ static void a_repeated_request_finds_its_grant(void **state)
     assert_int_equal(grant_of("a")->renewed.time_ms, 1004000);
 }
 
+/* "host:pid" is another one in a process that repeats the request of one that died. */
+static void a_default_holder_is_not_compared(void **state)
+{
+    (void)state;
+    assert_granted(ask("a"));
+    uint64_t token = token_of_holder("a");
+    struct request request = asking("b");
+    request.request = "a";
+    assert_kind(act(request), VERDICT_MISMATCH, /* write= */ false);
+    request.any_holder = true;
+    assert_granted(act(request));
+    assert_standing("a | -");
+    assert_true(token_of_holder("a") == token);
+}
+
 static void a_repeated_request_keeps_its_n(void **state)
 {
     (void)state;
@@ -429,6 +444,37 @@ static void leaving_gives_an_unheard_grant_back(void **state)
     assert_standing("- | b!");
 }
 
+/* Rule 9: a caller that chose the id may have repeated the request in another process. */
+static void leaving_keeps_what_a_repeated_request_uses(void **state)
+{
+    (void)state;
+    struct request request = doing(VERB_LEAVE, "a");
+    request.repeatable = true;
+    (void)ask("a");
+    (void)act(doing(VERB_RENEW, "a"));
+    assert_kind(act(request), VERDICT_DONE, /* write= */ false);
+    assert_standing("a | -");
+    (void)ask("b");
+    request = doing(VERB_LEAVE, "b");
+    request.repeatable = true;
+    request.session = 99;
+    assert_kind(act(request), VERDICT_DONE, /* write= */ false);
+    assert_standing("a | b");
+    request.session = 'b';
+    assert_kind(act(request), VERDICT_DONE, /* write= */ true);
+    assert_standing("a | -");
+}
+
+static void leaving_gives_an_unused_grant_of_a_repeatable_request_back(void **state)
+{
+    (void)state;
+    struct request request = doing(VERB_LEAVE, "a");
+    request.repeatable = true;
+    (void)ask("a");
+    assert_kind(act(request), VERDICT_DONE, /* write= */ true);
+    assert_standing("- | -");
+}
+
 static void looking_changes_nothing(void **state)
 {
     (void)state;
@@ -462,6 +508,7 @@ int main(void)
         cmocka_unit_test_setup(another_key_of_the_same_name_is_a_mismatch, fresh),
         cmocka_unit_test_setup(an_offer_keeps_newcomers_out, fresh),
         cmocka_unit_test_setup(a_repeated_request_finds_its_grant, fresh),
+        cmocka_unit_test_setup(a_default_holder_is_not_compared, fresh),
         cmocka_unit_test_setup(a_repeated_request_keeps_its_n, fresh),
         cmocka_unit_test_setup(a_request_repeated_elsewhere_goes_on_there, fresh),
         cmocka_unit_test_setup(a_repeated_request_hears_of_the_break, fresh),
@@ -476,6 +523,8 @@ int main(void)
         cmocka_unit_test_setup(leaving_passes_an_offer_on, fresh),
         cmocka_unit_test_setup(leaving_clears_the_dead_away, fresh),
         cmocka_unit_test_setup(leaving_gives_an_unheard_grant_back, fresh),
+        cmocka_unit_test_setup(leaving_keeps_what_a_repeated_request_uses, fresh),
+        cmocka_unit_test_setup(leaving_gives_an_unused_grant_of_a_repeatable_request_back, fresh),
         cmocka_unit_test_setup(looking_changes_nothing, fresh),
     };
     return cmocka_run_group_tests_name("rules_enter", tests, NULL, NULL);

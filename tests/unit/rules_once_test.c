@@ -216,6 +216,11 @@ static void a_mark_is_done_in_one_write(void **state)
     assert_string_equal(record.cooling.by, "a");
     assert_string_equal(record.once.done.result, "seen");
     assert_kind(act(marking("b")), VERDICT_COOLING, /* write= */ false);
+    struct request repeated = marking("b");
+    repeated.request = "a";
+    assert_kind(act(repeated), VERDICT_MISMATCH, /* write= */ false);
+    repeated.any_holder = true; /* "host:pid" of another process */
+    assert_kind(act(repeated), VERDICT_DONE, /* write= */ false);
     assert_kind(claim("b"), VERDICT_COOLING, /* write= */ false);
     assert_kind(act(request), VERDICT_DONE, /* write= */ false);
 }

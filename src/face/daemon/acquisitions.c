@@ -92,9 +92,8 @@ static void acquisition_write(const struct acquisition *acquisition, const struc
 static void acquisition_push(const struct acquisition *acquisition, const struct lh_lease *lease,
                              const struct lh_report *report)
 {
-    char bytes[REPLY_SIZE + LH_KEYS_MAX * LH_KEY_SIZE];
     struct resp_reply reply;
-    resp_reply_init(&reply, bytes, sizeof bytes, acquisition->connection->protocol);
+    reply_begin(&reply, acquisition->daemon, acquisition->connection->protocol);
     resp_reply_push(&reply, 3);
     resp_reply_text(&reply, "lock.result");
     resp_reply_text(&reply, acquisition->shown_id != NULL ? acquisition->shown_id : "");
@@ -105,7 +104,6 @@ static void acquisition_push(const struct acquisition *acquisition, const struct
 static void acquisition_answer(struct acquisition *acquisition, const struct lh_lease *lease,
                                const struct lh_report *report)
 {
-    char bytes[REPLY_SIZE + LH_KEYS_MAX * LH_KEY_SIZE];
     struct resp_reply reply;
     struct daemon_slot *slot = acquisition->slot;
     if (acquisition->asynchronous && acquisition->connection != NULL) {
@@ -114,7 +112,7 @@ static void acquisition_answer(struct acquisition *acquisition, const struct lh_
     }
     if (slot == NULL)
         return;
-    resp_reply_init(&reply, bytes, sizeof bytes, slot_protocol(slot));
+    reply_begin(&reply, slot->daemon, slot_protocol(slot));
     acquisition_write(acquisition, lease, report, &reply);
     acquisition_leave(acquisition);
     if (report->outcome == LH_USAGE)
@@ -365,9 +363,8 @@ static void acquire_on_peek(void *user, struct lh_lease *lease, const struct lh_
         acquire_start(slot, &cached->call);
         return;
     }
-    char bytes[REPLY_SIZE];
     struct resp_reply reply;
-    resp_reply_init(&reply, bytes, sizeof bytes, slot_protocol(slot));
+    reply_begin(&reply, slot->daemon, slot_protocol(slot));
     reply_report(&reply, report, /* more= */ 1);
     reply_pair_number(&reply, "cached_ms", cached->cached_ms);
     slot_reply(slot, &reply);

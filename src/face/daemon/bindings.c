@@ -54,14 +54,13 @@ static void binding_detach(struct binding *binding)
 
 static void binding_push_lost(struct binding *binding, const char *text)
 {
-    char bytes[REPLY_SIZE];
     struct resp_reply reply;
     struct daemon_connection *connection = binding->connection;
     if (connection->protocol < 3) { /* its next renewal or release says so */
         binding_detach(binding);
         return;
     }
-    resp_reply_init(&reply, bytes, sizeof bytes, connection->protocol);
+    reply_begin(&reply, connection->daemon, connection->protocol);
     resp_reply_push(&reply, 2);
     resp_reply_text(&reply, "lock.lost");
     resp_reply_map(&reply, 4);
@@ -159,9 +158,12 @@ void binding_remove(struct daemon *daemon, const char *key, uint64_t token)
 void bindings_end(struct daemon_connection *connection, bool release)
 {
     struct daemon *daemon = connection->daemon;
+    int64_t now_ms = host_boot_ms();
     while (connection->bindings.first != NULL) {
         struct binding *binding = LIST_ENTRY(connection->bindings.first, struct binding, node);
-        if (release)
+        /* After its deadline, for example in a daemon that was stopped, the client may have bound
+         * the grant at another daemon since it closed this connection. */
+        if (release && now_ms < binding->deadline_ms)
             daemon_release(daemon, binding->key, binding->token);
         binding_detach(binding);
     }

@@ -31,7 +31,8 @@ enum {
     WATCHES_LIMIT = 256,
     REQUEST_IDS_LIMIT = 200000,
     KEEP_PLACE_MS = 5000, /* for a client that lost its connection and repeats its request id */
-    REPLY_SIZE = 8 * 1024,
+    VIEW_REPLY_SIZE = 8 * 1024, /* without the encoded record */
+    REPLY_SIZE = 8 * 1024 + LH_KEYS_MAX * LH_KEY_SIZE,
     KEY_BUCKETS = 64,
     WORDS_META_MAX = 16,
     API_VERSION = 1,
@@ -68,6 +69,7 @@ struct daemon {
     bool stopping, store_readable;
     char arguments[COMMAND_MAX + RESP_ARGS_MAX]; /* of the command that is being started */
     char record[LH_RECORD_SIZE];
+    char reply[REPLY_SIZE]; /* that is being written */
 };
 
 struct daemon_connection {
@@ -240,6 +242,8 @@ bool words_is_token(const char *text, uint64_t *out);
 unsigned words_find(const char *text);
 
 /* ---- replies.c ---- */
+/* In the daemon's memory: it is sent before the next one begins. */
+void reply_begin(struct resp_reply *out, struct daemon *daemon, unsigned protocol);
 /* A map of outcome, token, holder, since_ms, ends_in_ms, text, and `more` pairs that follow. */
 void reply_report(struct resp_reply *out, const struct lh_report *report, size_t more);
 /* The same of a key; `record` NULL: without the encoded record. */

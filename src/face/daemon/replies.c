@@ -12,6 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
+void reply_begin(struct resp_reply *out, struct daemon *daemon, unsigned protocol)
+{
+    resp_reply_init(out, daemon->reply, sizeof daemon->reply, protocol);
+}
+
 void reply_pair(struct resp_reply *out, const char *name, const char *value)
 {
     resp_reply_text(out, name);
@@ -157,7 +162,6 @@ size_t view_record_shown(const struct lh_view *view, char *out, size_t size)
 
 void slot_reply_report(struct daemon_slot *slot, const struct lh_report *report)
 {
-    char bytes[REPLY_SIZE];
     struct resp_reply reply;
     if (report->outcome == LH_USAGE) {
         static const char usage[] = "usage: ";
@@ -165,7 +169,7 @@ void slot_reply_report(struct daemon_slot *slot, const struct lh_report *report)
         slot_reply_error(slot, "ERR", report->text + (prefixed ? sizeof usage - 1 : 0));
         return;
     }
-    resp_reply_init(&reply, bytes, sizeof bytes, slot_protocol(slot));
+    reply_begin(&reply, slot->daemon, slot_protocol(slot));
     reply_report(&reply, report, /* more= */ 0);
     slot_reply(slot, &reply);
 }

@@ -94,7 +94,7 @@ void verb_release(struct daemon_slot *slot, const struct daemon_args *args,
 /* The reply of a view, until the call is done. */
 struct view_reply {
     size_t length;
-    char bytes[REPLY_SIZE];
+    char bytes[];
 };
 
 static bool status_on_view(void *user, const struct lh_view *view)
@@ -102,13 +102,13 @@ static bool status_on_view(void *user, const struct lh_view *view)
     struct daemon_slot *slot = user;
     size_t record =
         slot->raw ? view_record_shown(view, slot->daemon->record, sizeof slot->daemon->record) : 0;
-    struct view_reply *kept = malloc(sizeof *kept + record);
+    struct view_reply *kept = malloc(sizeof *kept + VIEW_REPLY_SIZE + record);
     if (kept == NULL || slot->memory != NULL) {
         free(kept);
         return false;
     }
     struct resp_reply reply;
-    resp_reply_init(&reply, kept->bytes, sizeof kept->bytes + record, slot_protocol(slot));
+    resp_reply_init(&reply, kept->bytes, VIEW_REPLY_SIZE + record, slot_protocol(slot));
     reply_view(&reply, view, slot->raw ? slot->daemon->record : NULL, record);
     kept->length = reply.overflow ? 0 : reply.length;
     slot->memory = kept;

@@ -24,7 +24,6 @@ static void once_on_done(void *user, struct lh_lease *lease, const struct lh_rep
 {
     struct daemon_slot *slot = user;
     struct once_call *call = slot->memory;
-    char bytes[REPLY_SIZE];
     struct resp_reply reply;
     struct lh_report shown = *report;
     bool done = report->outcome == LH_DONE;
@@ -41,7 +40,7 @@ static void once_on_done(void *user, struct lh_lease *lease, const struct lh_rep
         shown.ends_in_ms = call->ttl_ms;
         text_copy(shown.holder, sizeof shown.holder, call->holder);
     }
-    resp_reply_init(&reply, bytes, sizeof bytes, slot_protocol(slot));
+    reply_begin(&reply, slot->daemon, slot_protocol(slot));
     reply_report(&reply, &shown, done ? 2 : 0);
     if (done) {
         reply_pair_number(&reply, "status", call->once.status);
@@ -184,13 +183,12 @@ void verb_once_mark(struct daemon_slot *slot, const struct daemon_args *args,
 static void watermark_reply(struct daemon_slot *slot, const struct lh_report *report,
                             const char *value, int64_t start_ms)
 {
-    char bytes[REPLY_SIZE];
     struct resp_reply reply;
     if (report->outcome == LH_USAGE) {
         slot_reply_report(slot, report);
         return;
     }
-    resp_reply_init(&reply, bytes, sizeof bytes, slot_protocol(slot));
+    reply_begin(&reply, slot->daemon, slot_protocol(slot));
     reply_report(&reply, report, report->outcome == LH_OK ? 2 : 0);
     if (report->outcome == LH_OK) {
         reply_pair(&reply, "value", value);

@@ -17,7 +17,7 @@ struct daemon_watch {
     struct daemon_connection *connection;
     struct lh_watcher *watcher;
     struct daemon_slot *slot; /* until it is set up */
-    size_t count;             /* watches of the connection with it, for its reply */
+    size_t number;            /* of the connection's watches when it was started */
     bool subscribed;          /* by SUBSCRIBE */
     char prefix[LH_KEY_SIZE];
 };
@@ -50,10 +50,9 @@ void watches_end_all(struct daemon_connection *connection)
 
 static void watch_push_view(struct daemon_watch *watch, const struct lh_view *view)
 {
-    char bytes[REPLY_SIZE];
     struct resp_reply reply;
     struct daemon_connection *connection = watch->connection;
-    resp_reply_init(&reply, bytes, sizeof bytes, connection->protocol);
+    reply_begin(&reply, connection->daemon, connection->protocol);
     if (connection->protocol >= 3 && !watch->subscribed) {
         resp_reply_push(&reply, 3);
         resp_reply_text(&reply, "lock.event");
@@ -75,10 +74,9 @@ static void watch_push_view(struct daemon_watch *watch, const struct lh_view *vi
 /* The store's watch has ended: changes were missed, and the client must read and watch again. */
 static void watch_push_end(struct daemon_watch *watch, const struct lh_report *report)
 {
-    char bytes[REPLY_SIZE];
     struct resp_reply reply;
     struct daemon_connection *connection = watch->connection;
-    resp_reply_init(&reply, bytes, sizeof bytes, connection->protocol);
+    reply_begin(&reply, connection->daemon, connection->protocol);
     resp_reply_push(&reply, 3);
     resp_reply_text(&reply, watch->subscribed || connection->protocol < 3 ? "unsubscribe"
                                                                           : "lock.watch_ended");
@@ -114,16 +112,13 @@ static void reply_subscribed(struct resp_reply *out, const char *word, const cha
     resp_reply_number(out, (int64_t)count);
 }
 
-/* A map with RESP3, otherwise the message of a subscriber. */
-static void watch_reply(struct daemon_slot *slot, const char *prefix, size_t count, bool subscribed,
-                        const struct lh_report *report)
+static void watch_reply_started(const struct daemon_watch *watch, struct daemon_slot *slot,
+                                bool subscribed, const struct lh_report *report)
 {
-    struct daemon_connection *connection = slot->connection;
-    char bytes[REPLY_SIZE];
     struct resp_reply reply;
-    resp_reply_init(&reply, bytes, sizeof bytes, connection->protocol);
-    if (connection->protocol < 3 || subscribed)
-        reply_subscribed(&reply, "subscribe", prefix, count);
+    reply_begin(&reply, slot->daemon, slot_protocol(slot));
+    if (slot_protocol(slot) < 3 || subscribed)
+        reply_subscribed(&reply, "subscribe", watch->prefix, watch->number);
     else
         reply_report(&reply, report, /* more= */ 0);
     slot_reply(slot, &reply);
@@ -136,11 +131,15 @@ static void watch_on_ready(void *user, struct lh_lease *lease, const struct lh_r
     (void)lease;
     watch->slot = NULL;
     if (report->outcome != LH_OK) {
+        bool subscribed = slot_protocol(slot) < 3 || watch->subscribed;
         watch_remove(watch);
-        slot_reply_report(slot, report);
+        if (subscribed) /* a client that subscribes expects a subscription or an error */
+            slot_reply_error(slot, "ERR", report->text);
+        else
+            slot_reply_report(slot, report);
         return;
     }
-    watch_reply(slot, watch->prefix, watch->count, watch->subscribed, report);
+    watch_reply_started(watch, slot, watch->subscribed, report);
 }
 
 static struct daemon_watch *watch_find(const struct daemon_connection *connection,
@@ -158,13 +157,14 @@ static void watch_start(struct daemon_slot *slot, const char *prefix, bool subsc
 {
     struct daemon_connection *connection = slot->connection;
     struct lh_report report = LH_REPORT_INIT;
-    if (watch_find(connection, prefix) != NULL) {
-        text_copy(report.text, sizeof report.text, "ok: watching");
-        watch_reply(slot, prefix, connection->watch_count, subscribed, &report);
+    struct daemon_watch *watch = watch_find(connection, prefix);
+    if (watch != NULL) {
+        (void)snprintf(report.text, sizeof report.text, "ok: watching");
+        watch->number = connection->watch_count;
+        watch_reply_started(watch, slot, subscribed, &report);
         return;
     }
-    struct daemon_watch *watch =
-        connection->daemon->watches < WATCHES_LIMIT ? calloc(1, sizeof *watch) : NULL;
+    watch = connection->daemon->watches < WATCHES_LIMIT ? calloc(1, sizeof *watch) : NULL;
     if (watch == NULL) {
         slot_reply_error(slot, "ERR", "too many watches; the daemon has at most 256");
         return;
@@ -174,7 +174,7 @@ static void watch_start(struct daemon_slot *slot, const char *prefix, bool subsc
     watch->subscribed = subscribed;
     text_copy(watch->prefix, sizeof watch->prefix, prefix);
     list_append(&connection->watches, &watch->node);
-    watch->count = ++connection->watch_count;
+    watch->number = ++connection->watch_count;
     connection->daemon->watches++;
     if (lh_watch_start(connection->daemon->client, prefix, watch_on_change, watch_on_ready, watch,
                        &watch->watcher, &report) != LH_OK)

@@ -13,23 +13,11 @@ enum {
     CLAIM_PAGES = 10,
     CLAIM_ITEMS = 1000, /* 100 a page */
     CLAIM_LABEL_MAX = 100,
-    CLAIM_ETAG = 128,
-};
-
-/* One reply of the server. */
-struct claim_reply {
-    int status; /* 0: none */
-    bool over;
-    char etag[CLAIM_ETAG];
-    json_t *json;
-    char *next;       /* path of the next page; NULL: none */
-    int64_t retry_ms; /* until a limit ends; 0: none */
-    char why[JSON_WHY];
 };
 
 /* A list of issues or events, page by page. A page that did not change is not sent again. */
 struct claim_pages {
-    struct claim_reply at[CLAIM_PAGES];
+    struct github_result at[CLAIM_PAGES];
 };
 
 struct lh_claims {

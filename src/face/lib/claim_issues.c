@@ -16,26 +16,6 @@ enum { CLAIM_PATH = 512, CLAIM_PAGE = CLAIM_ITEMS / CLAIM_PAGES };
 
 /* ---- one call ---- */
 
-static void claim_on_reply(void *owner, const struct github_reply *reply)
-{
-    struct claim_reply *out = owner;
-    out->over = true;
-    out->status = reply->status;
-    out->json = json_deep_copy(reply->json);
-    out->next = reply->next != NULL ? strdup(reply->next) : NULL;
-    out->retry_ms = reply->retry_at_ms > 0 ? reply->retry_at_ms - host_boot_ms() : 0;
-    if (reply->etag != NULL && strlen(reply->etag) < CLAIM_ETAG)
-        text_copy(out->etag, CLAIM_ETAG, reply->etag);
-    (void)snprintf(out->why, sizeof out->why, "%s", reply->why);
-}
-
-static void claim_reply_done(struct claim_reply *reply)
-{
-    json_decref(reply->json);
-    free(reply->next);
-    *reply = (struct claim_reply){.status = 0};
-}
-
 void claim_wait(struct lh_claims *claims, int64_t most_ms)
 {
     struct poller *poller = github_api_poller(claims->api);
@@ -47,19 +27,18 @@ void claim_wait(struct lh_claims *claims, int64_t most_ms)
     poller_step(poller);
 }
 
-static void claim_call(struct lh_claims *claims, struct github_call call, struct claim_reply *out)
+static void claim_call(struct lh_claims *claims, struct github_call call, struct github_result *out)
 {
     struct github_request request = {0};
-    *out = (struct claim_reply){.status = 0};
     call.give_up_at_ms = host_boot_ms() + claims->client->timeout_ms;
-    github_request_start(&request, claims->api, &call, claim_on_reply, out);
+    github_request_start_result(&request, claims->api, &call, out);
     poller_step(github_api_poller(claims->api));
     while (!out->over)
         claim_wait(claims, /* most_ms= */ -1);
 }
 
 /* Frees the reply. A 404 is what a token without rights gets, too. */
-static enum lh_outcome claim_fail(const struct lh_claims *claims, struct claim_reply *reply,
+static enum lh_outcome claim_fail(const struct lh_claims *claims, struct github_result *reply,
                                   struct lh_report *report)
 {
     int status = reply->status;
@@ -72,9 +51,9 @@ static enum lh_outcome claim_fail(const struct lh_claims *claims, struct claim_r
                    denied ? "; the token needs the right Issues: write" : "");
     text_clean(message, strlen(message));
     (void)report_set(&full, outcome, message);
-    full.retry_after_ms = reply->retry_ms > 0 ? reply->retry_ms : -1;
+    full.retry_after_ms = reply->retry_in_ms > 0 ? reply->retry_in_ms : -1;
     report_copy(report, &full);
-    claim_reply_done(reply);
+    github_result_done(reply);
     return outcome;
 }
 
@@ -84,14 +63,14 @@ enum lh_outcome claim_read_issue(struct lh_claims *claims, const char *key, json
                                  struct lh_report *report)
 {
     char path[CLAIM_PATH];
-    struct claim_reply reply;
+    struct github_result reply;
     (void)snprintf(path, sizeof path, "issues/%s", key);
     claim_call(claims, (struct github_call){.method = "GET", .path = path, .kind = GITHUB_READ},
                &reply);
     if (reply.status != 200)
         return claim_fail(claims, &reply, report);
     *out = json_incref(reply.json);
-    claim_reply_done(&reply);
+    github_result_done(&reply);
     return LH_OK;
 }
 
@@ -99,10 +78,10 @@ static enum lh_outcome claim_read_pages(struct lh_claims *claims, const char *fi
                                         struct claim_pages *pages, struct lh_report *report)
 {
     const char *path = first;
-    for (struct claim_reply *page = pages->at; page < pages->at + CLAIM_PAGES; page++) {
-        struct claim_reply reply;
+    for (struct github_result *page = pages->at; page < pages->at + CLAIM_PAGES; page++) {
+        struct github_result reply;
         if (path == NULL) {
-            claim_reply_done(page);
+            github_result_done(page);
             continue;
         }
         const char *etag = page->etag[0] != '\0' ? page->etag : NULL;
@@ -110,12 +89,12 @@ static enum lh_outcome claim_read_pages(struct lh_claims *claims, const char *fi
             .method = "GET", .path = path, .kind = GITHUB_READ, .etag = etag};
         claim_call(claims, call, &reply);
         if (reply.status == 200) {
-            claim_reply_done(page);
+            github_result_done(page);
             *page = reply;
         } else if (reply.status != 304 || etag == NULL) {
             return claim_fail(claims, &reply, report);
         } else {
-            claim_reply_done(&reply);
+            github_result_done(&reply);
         }
         path = page->next;
     }
@@ -130,7 +109,7 @@ const json_t *claim_page_item(const struct claim_pages *pages, size_t index)
 void claim_pages_done(struct claim_pages *pages)
 {
     for (size_t i = 0; i < CLAIM_PAGES; i++)
-        claim_reply_done(&pages->at[i]);
+        github_result_done(&pages->at[i]);
 }
 
 enum lh_outcome claim_read_issues(struct lh_claims *claims, struct lh_report *report)
@@ -186,46 +165,46 @@ int32_t claim_priority(const json_t *issue)
     return highest != GITHUB_NO_PRIORITY ? highest : 0;
 }
 
+/* Frees the reply. */
+static enum lh_outcome claim_send(struct lh_claims *claims, const struct github_call *call,
+                                  int allowed, struct lh_report *report)
+{
+    struct github_result reply;
+    claim_call(claims, *call, &reply);
+    if (reply.status / 100 != 2 && (allowed == 0 || reply.status != allowed))
+        return claim_fail(claims, &reply, report);
+    github_result_done(&reply);
+    return LH_OK;
+}
+
 /* One that is gone already was removed by another worker, or by people. */
 static enum lh_outcome claim_remove_label(struct lh_claims *claims, const char *key,
                                           const char *label, struct lh_report *report)
 {
     char bytes[CLAIM_PATH];
     struct text path;
-    struct claim_reply reply;
     text_init(&path, bytes, sizeof bytes);
     TEXT_JOIN(&path, "issues/", key, "/labels/");
     github_add_escaped(&path, label);
-    claim_call(claims,
-               (struct github_call){.method = "DELETE", .path = bytes, .kind = GITHUB_RELEASE},
-               &reply);
-    if (reply.status / 100 != 2 && reply.status != 404)
-        return claim_fail(claims, &reply, report);
-    claim_reply_done(&reply);
-    return LH_OK;
+    struct github_call call = {.method = "DELETE", .path = bytes, .kind = GITHUB_RELEASE};
+    return claim_send(claims, &call, /* allowed= */ 404, report);
 }
 
 enum lh_outcome claim_change_labels(struct lh_claims *claims, const char *key, bool heals,
                                     struct lh_report *report)
 {
     char path[CLAIM_PATH];
-    struct claim_reply reply;
     enum lh_outcome outcome = claim_remove_label(claims, key, claims->label, report);
     if (outcome == LH_OK && heals && claims->url.show)
         outcome = claim_remove_label(claims, key, GITHUB_HELD_LABEL, report);
     if (outcome != LH_OK || claims->done_label[0] == '\0')
         return outcome;
     (void)snprintf(path, sizeof path, "issues/%s/labels", key);
-    claim_call(claims,
-               (struct github_call){.method = "POST",
-                                    .path = path,
-                                    .body = json_pack("{s:[s]}", "labels", claims->done_label),
-                                    .kind = GITHUB_RELEASE},
-               &reply);
-    if (reply.status / 100 != 2)
-        return claim_fail(claims, &reply, report);
-    claim_reply_done(&reply);
-    return LH_OK;
+    struct github_call call = {.method = "POST",
+                               .path = path,
+                               .body = json_pack("{s:[s]}", "labels", claims->done_label),
+                               .kind = GITHUB_RELEASE};
+    return claim_send(claims, &call, /* allowed= */ 0, report);
 }
 
 /* ---- open and close ---- */

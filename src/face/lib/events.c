@@ -66,11 +66,9 @@ void client_emit(struct lh_client *client, const struct lh_event *event)
     client_leave_callback(client);
 }
 
-static const enum lh_outcome outcomes[] = {[REPLY_OK] = LH_OK,
-                                           [REPLY_CONFLICT] = LH_BUSY,
-                                           [REPLY_TROUBLE] = LH_UNAVAILABLE,
-                                           [REPLY_DENIED] = LH_DENIED,
-                                           [REPLY_FULL] = LH_UNAVAILABLE};
+static const enum lh_outcome outcomes[] = {
+    [REPLY_OK] = LH_OK,         [REPLY_CONFLICT] = LH_BUSY,    [REPLY_TROUBLE] = LH_UNAVAILABLE,
+    [REPLY_DENIED] = LH_DENIED, [REPLY_FULL] = LH_UNAVAILABLE, [REPLY_INVALID] = LH_USAGE};
 
 void client_on_failure(void *owner, const struct executor_failure *failure)
 {

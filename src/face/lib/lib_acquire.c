@@ -157,7 +157,9 @@ static struct lh_lease *lease_allocate(struct lh_client *client, const char **ke
     lease_fill_options(lease, options);
     const char *holder = lease_copy_string(&at, options->holder);
     lease->options.request.holder = holder != NULL ? holder : client->holder;
+    lease->options.request.any_holder = holder == NULL; /* "host:pid" differs in a repeat */
     lease->options.request.request = lease_copy_string(&at, options->request_id);
+    lease->options.request.repeatable = options->request_id != NULL;
     multi_init(&lease->multi, count);
     return lease;
 }

@@ -280,6 +280,9 @@ static void lease_apply(struct lh_lease *lease, struct multi_output wants,
     if (wants.act == DO_CANCEL) {
         if (lease->held_since_us == 0) /* not all keys were granted: the work was not done */
             local_queue_drop_cooldown(lease->parts[wants.key].waiter);
+        if (wants.quarterings > 0)
+            local_queue_limit_release(lease->parts[wants.key].waiter,
+                                      lease->client->timeout_ms >> 2 * wants.quarterings);
         local_queue_release(lease->parts[wants.key].waiter);
     } else if (wants.notify == NOTIFY_HELD)
         request_granted(lease);

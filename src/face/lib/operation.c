@@ -172,6 +172,7 @@ static const char *operation_fill_options(const struct lh_client *client,
                                   .timeout_ms = client->timeout_ms,
                                   .kill_grace_ms = KILL_GRACE_MS};
     out->request.holder = client->holder;
+    out->request.any_holder = true;
     out->request.session = 1; /* valid; the executor sets its own */
     if (request->ttl_ms == 0 && request->verb != VERB_RENEW)
         out->request.ttl_ms = client->facts.ttl_ms;

@@ -243,6 +243,7 @@ static void report_describe(const struct lh_client *client, const char *key,
         report_unavailable(client, key, news, out);
         return;
     case LH_DENIED:
+    case LH_USAGE:
         report_why(key, "the store does not permit it",
                    news->trouble != NULL ? news->trouble : news->why, out);
         return;

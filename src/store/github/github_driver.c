@@ -43,7 +43,7 @@ static void github_close(void *state)
     github_watch_done(github);
     poller_call_at(github->poller, &github->wake_timer, POLLER_NEVER);
     github_worker_done(github);
-    github_show_done(github);
+    issue_board_free(&github->board);
     github_heads_done(github);
     github_api_close(&github->api);
     github->magic = 0;
@@ -89,6 +89,13 @@ static bool github_name(const char *url, const char *key, struct text *out, stru
     return true;
 }
 
+static void github_event(void *state, const struct store_event *event)
+{
+    const struct github *github = state;
+    if (github->board != NULL)
+        issue_board_on_event(github->board, event);
+}
+
 const struct store_driver github_driver = {
     .scheme = "github",
     .capabilities = STORE_DURABLE | STORE_SESSIONS | STORE_RENEWS_SESSION | STORE_HISTORY |
@@ -111,6 +118,6 @@ const struct store_driver github_driver = {
     .step = github_step,
     .fd = github_fd,
     .name = github_name,
-    .event = github_show_event,
+    .event = github_event,
     .diagnose = github_diagnose,
 };

@@ -5,20 +5,21 @@
 
 #include "base/list.h"
 #include "http/github_api.h"
+#include "store/issues/issue_board.h"
 #include "store/pending.h"
+#include "wire/github_commit.h"
 
 enum {
     GITHUB_STORE_MAGIC = 0x61D8,
-    GITHUB_SHA = 40,
-    GITHUB_ETAG_MAX = 127,
     GITHUB_PATH = 64 + GITHUB_PATH_NAME_MAX,
     GITHUB_MESSAGE_MAX = 80 * 1024, /* a record and the lines around it */
     GITHUB_REQUESTS_MAX = 1024,     /* in flight; more are refused */
     GITHUB_HEADS_MAX = 2048,        /* keys whose head is cached */
     GITHUB_WORKERS_MAX = 256,       /* other workers whose heartbeat is cached */
-    GITHUB_BUCKETS = 256,
-    GITHUB_MARGIN_MS = 3000, /* two dates of whole seconds, and the servers' clocks */
+    GITHUB_MARGIN_MS = 3000,        /* two dates of whole seconds, and the servers' clocks */
     GITHUB_QUEUE_MAX = 32,
+    GITHUB_TITLE = 1024,
+    GITHUB_UNIQUE = 48,
     GITHUB_WHY = 512,
 };
 
@@ -28,29 +29,24 @@ struct diagnosis;
 struct github;
 struct github_operation;
 
-/* A commit of a key: what its message says. `bytes` is NULL if the key is vacant. */
-struct github_commit {
-    uint64_t revision;
-    int64_t time_ms; /* the server's date of the commit */
-    const char *bytes;
-    size_t length;
-};
+/* Handles the reply to a request of an operation. */
+typedef void github_handler(struct github_operation *operation, const struct github_reply *reply);
 
 /* The head of a key's ref, as last read or written. Commits never change, so it stays true until
  * the ref moves. */
 struct github_head {
-    struct list_node node, in_bucket; /* `node`: the least recently used first */
-    char name[GITHUB_NAME_MAX + 1];   /* of the ref */
-    unsigned users;                   /* operations that use it now */
-    bool known;                       /* the fields below are those of the ref */
-    char sha[GITHUB_SHA + 1];         /* "": there is no ref */
+    struct list_node node;          /* the least recently used first */
+    char name[GITHUB_NAME_MAX + 1]; /* of the ref */
+    unsigned users;                 /* operations that use it now */
+    bool known;                     /* the fields below are those of the ref */
+    char sha[GITHUB_SHA + 1];       /* "": there is no ref */
     char etag[GITHUB_ETAG_MAX + 1];
     uint64_t revision; /* of the head, or the highest that was seen before the ref was deleted */
     int64_t time_ms;
     char *bytes; /* NULL: vacant */
     size_t length;
+    bool is_no_pull;  /* the key is not the number of a pull request */
     bool held;        /* by a bound grant of our session */
-    bool shown;       /* github_show.c has shown that grant */
     uint64_t watched; /* the revision that was last delivered to watchers */
     char *key;        /* of the record; NULL: it has none yet */
 };
@@ -97,11 +93,6 @@ struct github_watch {
     bool polling, begun; /* begun: a first poll has noted all revisions */
 };
 
-enum { GITHUB_SHOWS_MAX = 64 };
-
-/* The grants that are shown on issues; see github_show.c. */
-struct github_show;
-
 struct github {
     uint32_t magic;
     struct github_url url;
@@ -114,37 +105,17 @@ struct github {
     char tree[GITHUB_SHA + 1]; /* of all our commits; "": unknown */
     struct list heads;
     size_t head_count;
-    struct list buckets[GITHUB_BUCKETS];
     struct github_peer peers[GITHUB_WORKERS_MAX];
     size_t peer_hand;
     struct github_worker worker;
     struct github_watch watch;
-    struct github_show *show; /* NULL: nothing was shown yet */
-    uint64_t writes;          /* number of our commits; makes them distinct */
+    struct issue_board *board; /* NULL: nothing was shown yet */
+    uint64_t writes;           /* number of our commits; makes them distinct */
     char why[GITHUB_WHY];
     char message[GITHUB_MESSAGE_MAX];
     uint64_t dead[GRANTS_MAX + 1], ended[GRANTS_MAX];
     struct record scratch;
 };
-
-/* github_commit.c: the message of a commit */
-/* The message of a write; `bytes` NULL: the key becomes vacant. */
-void github_commit_message(const struct store_request *request, uint64_t revision,
-                           const char *unique, struct text *out);
-/* NULL, or why the commit is not one of ours. `out` points into the JSON. */
-const char *github_commit_parse(const json_t *commit, struct github_commit *out);
-/* The body of the request that makes the tree of all our commits. */
-json_t *github_tree_body(void);
-/* The name of a commit or tree, of 40 hexadecimal digits: it becomes a part of paths. "": it has
- * none. */
-const char *github_sha(const json_t *object);
-/* True if the reply to a ref write says that the ref points to this commit now. */
-bool github_ref_is_at(const struct github_reply *reply, const char *sha);
-/* A text that no other commit has. */
-void github_commit_unique(struct github *github, char out[48]);
-/* The same for the commit of a worker. */
-void github_beat_message(uint64_t session, int64_t stale_ms, const char *unique, struct text *out);
-const char *github_beat_parse(const json_t *commit, int64_t *out_beat_ms, int64_t *out_stale_ms);
 
 /* github_worker.c */
 void github_worker_init(struct github *github);
@@ -160,40 +131,25 @@ void github_worker_count(struct github *github, struct github_head *head);
 /* github_head.c */
 /* The head of that ref, made if it is not cached; NULL when out of memory. `users` keeps it. */
 struct github_head *github_head_use(struct github *github, const char *name);
-void github_head_release(struct github *github, struct github_head *head);
+void github_head_release(struct github_head *head);
 void github_heads_done(struct github *github);
-/* The ref is gone, or points to this commit. NULL, or why it is refused. */
-void github_head_set_absent(struct github *github, struct github_head *head);
+/* The ref points to this commit; NULL: it is gone. Returns NULL, or why it is refused. */
 const char *github_head_set(struct github *github, struct github_head *head, const char *sha,
                             const struct github_commit *commit);
 /* The record of the head; NULL if it is vacant or cannot be decoded. */
 struct record *github_head_record(struct github *github, const struct github_head *head);
 
 /* github_request.c */
-enum github_phase {
-    PHASE_WAITING,    /* for earlier operations, or for our worker */
-    PHASE_REPOSITORY, /* the first request checks the repository */
-    PHASE_REF,
-    PHASE_COMMIT,
-    PHASE_PEER_REF, /* is the holder alive? */
-    PHASE_PEER_COMMIT,
-    PHASE_TREE,
-    PHASE_WRITE_COMMIT,
-    PHASE_WRITE_REF,
-    PHASE_LIST,
-    PHASE_HISTORY,
-};
-
 /* A store request in flight. */
 struct github_operation {
     struct pending base; /* first */
     struct github *github;
     struct github_head *head;
-    enum github_phase phase;
     struct github_request http;
-    int64_t now_ms;        /* the server's date in the last reply */
-    bool waits_for_worker; /* in worker.waiting, by base.in_queue */
-    bool binds;            /* counted in worker.pending */
+    github_handler *on_reply; /* NULL: it waits for earlier operations, or for our worker */
+    int64_t now_ms;           /* the server's date in the last reply */
+    bool waits_for_worker;    /* in worker.waiting, by base.in_queue */
+    bool binds;               /* counted in worker.pending */
     bool written;
     bool checked;         /* the repository exists, though the ref of a known head does not */
     bool refused;         /* the server refused the ref write: its head decides why … */
@@ -221,23 +177,31 @@ void github_operations_start(void *state);
 void github_operation_resume(struct github_operation *operation, const char *why);
 /* NULL, or which right is missing, by the reply about the repository. */
 const char *github_repository_refusal(int status, const json_t *repository);
-/* Takes ownership of `body`. */
-void github_operation_send(struct github_operation *operation, enum github_phase phase,
-                           const char *method, const char *path, const char *etag, json_t *body);
-void github_operation_get(struct github_operation *operation, enum github_phase phase,
+/* A text that no other commit has. */
+void github_unique(struct github *github, char out[GITHUB_UNIQUE]);
+/* Of the request for a commit; `parent` "": it has none. */
+json_t *github_commit_body(const struct github *github, const char *message, const char *parent);
+/* Creates a ref below refs/, or moves it if it exists. */
+struct github_call github_ref_call(const char *refs, const char *name, const char *sha, bool exists,
+                                   bool force, char path[GITHUB_PATH]);
+/* NULL, or why the commit is not one of ours. `out` points into the JSON. */
+const char *github_commit_parse(const json_t *commit, struct github_commit *out);
+/* Sets kind and deadline of the call, and takes its body. */
+void github_operation_send(struct github_operation *operation, github_handler *on_reply,
+                           struct github_call call);
+void github_operation_get(struct github_operation *operation, github_handler *on_reply,
                           const char *path);
-void github_operation_read_commit(struct github_operation *operation, enum github_phase phase,
+void github_operation_read_commit(struct github_operation *operation, github_handler *on_reply,
                                   const char *sha);
-void github_operation_finish(struct github_operation *operation, const struct store_reply *reply);
-void github_operation_fail(struct github_operation *operation, enum reply_status result,
-                           const char *why);
+github_handler github_operation_on_commit;
 void github_operation_fail_by(struct github_operation *operation, const struct github_reply *reply);
 
 /* github_judge.c: which holders of a record are dead, and what else has ended */
 /* Fills in the reply's observations and returns true; or reads the heartbeat of a worker first, and
  * calls github_operation_judged() then. */
 bool github_judge(struct github_operation *operation, struct store_reply *reply);
-void github_judge_on_reply(struct github_operation *operation, const struct github_reply *reply);
+/* Date and stale time of the commit of a worker; false if it is not one. */
+bool github_beat_parse(const json_t *commit, int64_t *out_beat_ms, int64_t *out_stale_ms);
 /* The head is current: replies with it. False if a heartbeat must be read first. */
 bool github_operation_report(struct github_operation *operation);
 /* The same; a list goes on with the next key. */
@@ -245,7 +209,6 @@ void github_operation_judged(struct github_operation *operation);
 
 /* github_list.c */
 void github_list_begin(struct github_operation *operation);
-void github_list_on_refs(struct github_operation *operation, const struct github_reply *reply);
 void github_list_next(struct github_operation *operation);
 void github_list_on_head(struct github_operation *operation);
 void github_list_on_unreadable(struct github_operation *operation, const char *why);
@@ -253,16 +216,6 @@ void github_watch_init(struct github *github);
 void github_watch_done(struct github *github);
 void github_watch_add(struct github *github, struct github_operation *operation);
 void github_history_begin(struct github_operation *operation);
-void github_history_on_reply(struct github_operation *operation, const struct github_reply *reply);
-
-/* github_show.c: assignee, label and comment on the issue of a key. No rule depends on it, and it
- * may be late or lost. */
-/* Our session was granted the key, or its grant ended; `grant` NULL: it ended. */
-void github_show_change(struct github *github, struct github_head *head, const struct grant *grant);
-/* store_driver.event: how the holder's work ended, for the comment. */
-void github_show_event(void *state, const struct store_event *event);
-/* Waits a short time for what is in flight; frees everything. */
-void github_show_done(struct github *github);
 
 /* github_diagnose.c */
 void github_diagnose(const char *url, const struct diagnosis *diagnosis);

@@ -9,6 +9,8 @@
 
 #include <stdio.h>
 
+static github_handler peer_on_ref;
+
 static bool has_passed(const struct github_operation *operation, const struct stamp *since,
                        int64_t length_ms)
 {
@@ -50,7 +52,7 @@ static void peer_read(struct github_operation *operation, uint64_t session)
     operation->session = session;
     (void)snprintf(path, sizeof path, "git/ref/" GITHUB_WORKER_REFS "%llx",
                    (unsigned long long)session);
-    github_operation_get(operation, PHASE_PEER_REF, path);
+    github_operation_get(operation, peer_on_ref, path);
 }
 
 /* True if the session of a bound grant is dead; sets `out_reading` if that must be asked first. */
@@ -96,6 +98,13 @@ bool github_judge(struct github_operation *operation, struct store_reply *reply)
     return !reading;
 }
 
+bool github_beat_parse(const json_t *commit, int64_t *out_beat_ms, int64_t *out_stale_ms)
+{
+    *out_beat_ms = github_commit_time_ms(commit);
+    *out_stale_ms = github_beat_read(github_string(commit, "message"));
+    return *out_beat_ms >= 0 && *out_stale_ms > 0;
+}
+
 static void peer_set(struct github_operation *operation, const char *sha, int64_t beat_ms,
                      int64_t stale_ms)
 {
@@ -107,6 +116,17 @@ static void peer_set(struct github_operation *operation, const char *sha, int64_
     github_operation_judged(operation);
 }
 
+static void peer_on_commit(struct github_operation *operation, const struct github_reply *reply)
+{
+    int64_t beat_ms = 0, stale_ms = 0;
+    if (reply->status != 200)
+        github_operation_fail_by(operation, reply);
+    else if (!github_beat_parse(reply->json, &beat_ms, &stale_ms))
+        pending_fail(&operation->base, REPLY_TROUBLE, "the commit is not a heartbeat of leasehold");
+    else
+        peer_set(operation, operation->read_sha, beat_ms, stale_ms);
+}
+
 static void peer_on_ref(struct github_operation *operation, const struct github_reply *reply)
 {
     const char *sha = github_sha(json_object_get(reply->json, "object"));
@@ -114,26 +134,10 @@ static void peer_on_ref(struct github_operation *operation, const struct github_
     if (reply->status == 404) {
         peer_set(operation, "", /* beat_ms= */ -1, /* stale_ms= */ 0);
     } else if (reply->status != 200 || sha[0] == '\0') {
-        github_operation_fail(operation, REPLY_TROUBLE,
-                              reply->why[0] != '\0' ? reply->why : GITHUB_MALFORMED);
+        github_operation_fail_by(operation, reply);
     } else if (peer != NULL && strcmp(peer->sha, sha) == 0) {
         peer_set(operation, sha, peer->beat_ms, peer->stale_ms);
     } else {
-        github_operation_read_commit(operation, PHASE_PEER_COMMIT, sha);
+        github_operation_read_commit(operation, peer_on_commit, sha);
     }
-}
-
-void github_judge_on_reply(struct github_operation *operation, const struct github_reply *reply)
-{
-    int64_t beat_ms = 0, stale_ms = 0;
-    if (operation->phase == PHASE_PEER_REF) {
-        peer_on_ref(operation, reply);
-        return;
-    }
-    const char *wrong =
-        reply->status == 200 ? github_beat_parse(reply->json, &beat_ms, &stale_ms) : reply->why;
-    if (wrong != NULL)
-        github_operation_fail(operation, REPLY_TROUBLE, wrong);
-    else
-        peer_set(operation, operation->read_sha, beat_ms, stale_ms);
 }

@@ -12,7 +12,10 @@
 
 enum { HISTORY_MOST = 100 };
 
-static void watch_on_listed(void *caller, const struct store_reply *reply);
+static store_done watch_on_listed;
+static github_handler list_on_refs, history_on_reply;
+
+static const struct store_reply all_sent = {.result = REPLY_OK, .now_ms = TIME_UNKNOWN};
 
 /* ---- lists ---- */
 
@@ -25,17 +28,13 @@ void github_list_begin(struct github_operation *operation)
         github_ref_prefix(operation->base.request.key, prefix);
     github_path_name(prefix, in_path);
     (void)snprintf(path, sizeof path, "git/matching-refs/" GITHUB_KEY_REFS "%s", in_path);
-    github_operation_get(operation, PHASE_LIST, path);
+    github_operation_get(operation, list_on_refs, path);
 }
 
-void github_list_on_refs(struct github_operation *operation, const struct github_reply *reply)
+static void list_on_refs(struct github_operation *operation, const struct github_reply *reply)
 {
-    if (reply->status != 200) {
+    if (reply->status != 200 || !json_is_array(reply->json)) {
         github_operation_fail_by(operation, reply);
-        return;
-    }
-    if (!json_is_array(reply->json)) {
-        github_operation_fail(operation, REPLY_TROUBLE, "the reply is not a list");
         return;
     }
     json_decref(operation->refs);
@@ -79,29 +78,28 @@ static void list_end(struct github_operation *operation)
         github_list_begin(operation);
         return;
     }
-    github_operation_finish(operation,
-                            &(struct store_reply){.result = REPLY_OK, .now_ms = TIME_UNKNOWN});
+    pending_reply(&operation->base, &all_sent);
 }
 
 void github_list_next(struct github_operation *operation)
 {
     struct github *github = operation->github;
     const char *sha, *name;
-    github_head_release(github, operation->head);
+    github_head_release(operation->head);
     operation->head = NULL;
     while ((name = list_take(operation, &sha)) != NULL) {
         operation->head = github_head_use(github, name);
         if (operation->head == NULL) {
-            github_operation_fail(operation, REPLY_TROUBLE, "out of memory");
+            pending_fail(&operation->base, REPLY_TROUBLE, "out of memory");
             return;
         }
         if (!operation->head->known || strcmp(operation->head->sha, sha) != 0) {
-            github_operation_read_commit(operation, PHASE_COMMIT, sha);
+            github_operation_read_commit(operation, github_operation_on_commit, sha);
             return;
         }
         if (list_is_wanted(operation) && !github_operation_report(operation))
             return; /* github_operation_judged() follows */
-        github_head_release(github, operation->head);
+        github_head_release(operation->head);
         operation->head = NULL;
     }
     list_end(operation);
@@ -134,23 +132,21 @@ void github_history_begin(struct github_operation *operation)
 {
     char path[GITHUB_PATH];
     if (operation->head->sha[0] == '\0') {
-        github_operation_finish(operation,
-                                &(struct store_reply){.result = REPLY_OK, .now_ms = TIME_UNKNOWN});
+        pending_reply(&operation->base, &all_sent);
         return;
     }
     (void)snprintf(path, sizeof path, "commits?sha=%s&per_page=%d", operation->head->sha,
                    HISTORY_MOST);
-    github_operation_get(operation, PHASE_HISTORY, path);
+    github_operation_get(operation, history_on_reply, path);
 }
 
-void github_history_on_reply(struct github_operation *operation, const struct github_reply *reply)
+static void history_on_reply(struct github_operation *operation, const struct github_reply *reply)
 {
     size_t index;
     const json_t *item;
     struct github_commit commit;
     if (reply->status != 200 || !json_is_array(reply->json)) {
-        github_operation_fail(operation, REPLY_TROUBLE,
-                              reply->why[0] != '\0' ? reply->why : GITHUB_MALFORMED);
+        github_operation_fail_by(operation, reply);
         return;
     }
     json_t *list = json_incref(reply->json);
@@ -170,8 +166,7 @@ void github_history_on_reply(struct github_operation *operation, const struct gi
         pending_reply(&operation->base, &past);
     }
     json_decref(list);
-    github_operation_finish(operation,
-                            &(struct store_reply){.result = REPLY_OK, .now_ms = TIME_UNKNOWN});
+    pending_reply(&operation->base, &all_sent);
 }
 
 /* ---- watches ---- */
@@ -193,7 +188,7 @@ static void watch_deliver(struct github *github, const struct store_reply *curre
     struct github_head *head = github_head_use(github, name);
     if (head != NULL)
         head->watched = head->revision;
-    github_head_release(github, head);
+    github_head_release(head);
     for (struct watchers_walk walk = watchers_walk(&github->watch.watchers, current->key);
          github->watch.begun && watchers_next(&walk);) {
         struct store_reply change = *current;
@@ -218,8 +213,7 @@ static void watch_on_listed(void *caller, const struct store_reply *reply)
         return;
     }
     watch->begun = true;
-    watchers_confirm(&watch->watchers,
-                     &(struct store_reply){.result = REPLY_OK, .now_ms = TIME_UNKNOWN});
+    watchers_confirm(&watch->watchers, &all_sent);
     github_api_usage(github->api, &usage);
     bool slower = usage.poll_interval_ms > github->url.poll_ms;
     poller_call_at(github->poller, &watch->timer,

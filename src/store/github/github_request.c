@@ -8,13 +8,16 @@
 #include "base/check.h"
 #include "process/host.h"
 #include "store/github/github_internal.h"
+#include "wire/github_issue.h"
 
 #include <stdio.h>
 
 enum { FIRST_SECOND = 1600000000, WRITES_A_SECOND_BITS = 8 };
 
 static void operation_start(struct github_operation *operation);
-static void operation_on_reply(void *owner, const struct github_reply *reply);
+static void operation_write(struct github_operation *operation);
+static github_handler operation_on_ref, operation_on_repository, operation_on_tree,
+    operation_on_commit_written, operation_on_ref_written;
 
 /* ---- the queue ---- */
 
@@ -43,7 +46,7 @@ void github_operations_start(void *state)
     for (struct list_node *node = github->pending.all.first, *next; node != NULL; node = next) {
         struct github_operation *operation = (void *)LIST_ENTRY(node, struct pending, in_all);
         next = node->next; /* starting an operation can end it, but none behind it */
-        if (operation->phase == PHASE_WAITING && operation->base.behind == NULL &&
+        if (operation->on_reply == NULL && operation->base.behind == NULL &&
             !operation->waits_for_worker)
             operation_start(operation);
     }
@@ -59,8 +62,9 @@ static void operation_clear(struct pending *base)
         list_remove(&github->worker.waiting, &operation->base.in_queue);
     github->worker.pending -= operation->binds ? 1 : 0;
     github_request_cancel(&operation->http);
-    github_head_release(github, operation->head);
+    github_head_release(operation->head);
     json_decref(operation->refs);
+    operations_wake(github); /* starts the operation behind this one */
 }
 
 void github_operations_init(struct github *github)
@@ -78,25 +82,12 @@ void github_operation_resume(struct github_operation *operation, const char *why
 {
     operation->waits_for_worker = false;
     if (why != NULL)
-        github_operation_fail(operation, REPLY_TROUBLE, why);
+        pending_fail(&operation->base, REPLY_TROUBLE, why);
     else
         operations_wake(operation->github);
 }
 
 /* ---- replies to the caller ---- */
-
-void github_operation_finish(struct github_operation *operation, const struct store_reply *reply)
-{
-    operations_wake(operation->github); /* starts the operation behind this one */
-    pending_reply(&operation->base, reply);
-}
-
-void github_operation_fail(struct github_operation *operation, enum reply_status result,
-                           const char *why)
-{
-    github_operation_finish(
-        operation, &(struct store_reply){.result = result, .now_ms = TIME_UNKNOWN, .why = why});
-}
 
 /* GitHub answers 409 to everything below git/ if the repository has no commit. */
 void github_operation_fail_by(struct github_operation *operation, const struct github_reply *reply)
@@ -104,12 +95,12 @@ void github_operation_fail_by(struct github_operation *operation, const struct g
     bool empty = reply->status == 409;
     bool denied = empty || reply->status == 401 || reply->status == 403;
     const char *why = reply->why[0] != '\0' ? reply->why : GITHUB_MALFORMED;
-    github_operation_finish(
-        operation, &(struct store_reply){
-                       .result = denied ? REPLY_DENIED : REPLY_TROUBLE,
-                       .now_ms = TIME_UNKNOWN,
-                       .refused = reply->refused,
-                       .why = empty ? "the repository is empty; push a first commit to it" : why});
+    pending_reply(&operation->base,
+                  &(struct store_reply){
+                      .result = denied ? REPLY_DENIED : REPLY_TROUBLE,
+                      .now_ms = TIME_UNKNOWN,
+                      .refused = reply->refused,
+                      .why = empty ? "the repository is empty; push a first commit to it" : why});
 }
 
 static bool operation_holds(const struct github_operation *operation)
@@ -144,7 +135,7 @@ bool github_operation_report(struct github_operation *operation)
         pending_extend(&operation->base);
         pending_reply(&operation->base, &reply);
     } else {
-        github_operation_finish(operation, &reply);
+        pending_reply(&operation->base, &reply);
     }
     return true;
 }
@@ -173,55 +164,85 @@ static enum github_kind operation_kind(const struct github_operation *operation)
     }
 }
 
-void github_operation_send(struct github_operation *operation, enum github_phase phase,
-                           const char *method, const char *path, const char *etag, json_t *body)
+static void operation_on_reply(void *owner, const struct github_reply *reply)
 {
-    struct github_call call = {.method = method,
-                               .path = path,
-                               .body = body,
-                               .kind = operation_kind(operation),
-                               .etag = etag,
-                               .give_up_at_ms = operation->base.deadline_ms};
-    operation->phase = phase;
+    struct github_operation *operation = owner;
+    if (reply->now_ms != TIME_UNKNOWN)
+        operation->now_ms = reply->now_ms;
+    operation->on_reply(operation, reply);
+}
+
+void github_operation_send(struct github_operation *operation, github_handler *on_reply,
+                           struct github_call call)
+{
+    call.kind = operation_kind(operation);
+    call.give_up_at_ms = operation->base.deadline_ms;
+    operation->on_reply = on_reply;
     github_request_start(&operation->http, operation->github->api, &call, operation_on_reply,
                          operation);
 }
 
-static void operation_path(const struct github_operation *operation, const char *before,
-                           char out[GITHUB_PATH])
+void github_operation_get(struct github_operation *operation, github_handler *on_reply,
+                          const char *path)
 {
-    char name[GITHUB_PATH_NAME_MAX + 1];
-    github_path_name(operation->head->name, name);
-    (void)snprintf(out, GITHUB_PATH, "%s" GITHUB_KEY_REFS "%s", before, name);
+    github_operation_send(operation, on_reply, (struct github_call){.method = "GET", .path = path});
 }
 
 static void operation_read_ref(struct github_operation *operation)
 {
     const struct github_head *head = operation->head;
-    char path[GITHUB_PATH];
+    char name[GITHUB_PATH_NAME_MAX + 1], path[GITHUB_PATH];
     bool cached = head->known && head->etag[0] != '\0' && !operation->refused;
-    operation_path(operation, "git/ref/", path);
-    github_operation_send(operation, PHASE_REF, "GET", path, cached ? head->etag : NULL,
-                          /* body= */ NULL);
+    github_path_name(head->name, name);
+    (void)snprintf(path, sizeof path, "git/ref/" GITHUB_KEY_REFS "%s", name);
+    github_operation_send(
+        operation, operation_on_ref,
+        (struct github_call){.method = "GET", .path = path, .etag = cached ? head->etag : NULL});
 }
 
-void github_operation_get(struct github_operation *operation, enum github_phase phase,
-                          const char *path)
-{
-    github_operation_send(operation, phase, "GET", path, /* etag= */ NULL, /* body= */ NULL);
-}
-
-void github_operation_read_commit(struct github_operation *operation, enum github_phase phase,
+void github_operation_read_commit(struct github_operation *operation, github_handler *on_reply,
                                   const char *sha)
 {
     char path[GITHUB_PATH];
     text_copy(operation->read_sha, sizeof operation->read_sha, sha);
     operation->read_revision = operation->head->revision;
     (void)snprintf(path, sizeof path, "git/commits/%s", sha);
-    github_operation_get(operation, phase, path);
+    github_operation_get(operation, on_reply, path);
 }
 
 /* ---- writes ---- */
+
+void github_unique(struct github *github, char out[GITHUB_UNIQUE])
+{
+    (void)snprintf(out, GITHUB_UNIQUE, "%llx-%llu", (unsigned long long)github->callbacks.session,
+                   (unsigned long long)++github->writes);
+}
+
+json_t *github_commit_body(const struct github *github, const char *message, const char *parent)
+{
+    json_t *parents = json_array();
+    if (parent[0] != '\0')
+        (void)json_array_append_new(parents, json_string(parent));
+    return json_pack("{s:s, s:s, s:o}", "message", message, "tree", github->tree, "parents",
+                     parents);
+}
+
+struct github_call github_ref_call(const char *refs, const char *name, const char *sha, bool exists,
+                                   bool force, char path[GITHUB_PATH])
+{
+    char in_path[GITHUB_PATH_NAME_MAX + 1];
+    struct github_call call = {.method = exists ? "PATCH" : "POST", .path = path};
+    github_path_name(name, in_path);
+    (void)snprintf(path, GITHUB_PATH, "%s%s%s", exists ? "git/refs/" : "refs/", refs,
+                   exists ? in_path : name);
+    if (exists) {
+        call.body = json_pack("{s:s, s:b}", "sha", sha, "force", force);
+    } else {
+        call.body = json_pack("{s:s, s:s}", "ref", path, "sha", sha);
+        call.path = "git/refs";
+    }
+    return call;
+}
 
 /* A new chain begins above every number that an earlier one of the same name can have reached; 0:
  * the server's date, by which that is known, is missing or wrong. */
@@ -241,33 +262,92 @@ static uint64_t operation_revision(const struct github_operation *operation)
 static void operation_make_tree(struct github_operation *operation)
 {
     operation->tree_made = true;
-    github_operation_send(operation, PHASE_TREE, "POST", "git/trees", /* etag= */ NULL,
-                          github_tree_body());
+    json_t *body =
+        json_pack("{s:[{s:s, s:s, s:s, s:s}]}", "tree", "path", "README", "mode", "100644", "type",
+                  "blob", "content", "The refs below refs/leasehold keep locks of leasehold.\n");
+    github_operation_send(
+        operation, operation_on_tree,
+        (struct github_call){.method = "POST", .path = "git/trees", .body = body});
+}
+
+/* The line for people. */
+static void operation_describe(const struct store_request *request, struct text *out)
+{
+    const struct store_summary *summary = &request->summary;
+    TEXT_JOIN(out, request->key, ": ");
+    if (request->verb == VERB_STORE_DELETE)
+        text_add(out, "free");
+    else if (summary->grants > 0)
+        TEXT_JOIN(out, summary->broken ? "broken, was held by " : "held by ", summary->holder);
+    else if (summary->offers > 0)
+        text_add(out, "offered to the next in the queue");
+    else if (summary->kind == KIND_WATERMARK)
+        text_add(out, "watermark");
+    else if (summary->spans_ms > 0)
+        TEXT_JOIN(out, "done by ", summary->holder != NULL ? summary->holder : "", ", cooling");
+    else
+        text_add(out, "queued for");
+    if (summary->grants > 1) {
+        text_add(out, " and ");
+        text_add_u64(out, summary->grants - 1);
+        text_add(out, " more");
+    }
+    if (summary->waiters > 0) {
+        text_add(out, ", ");
+        text_add_u64(out, summary->waiters);
+        text_add(out, " waiting");
+    }
 }
 
 static void operation_write_commit(struct github_operation *operation)
 {
     struct github *github = operation->github;
-    const struct github_head *head = operation->head;
-    char unique[48];
+    const struct store_request *request = &operation->base.request;
+    bool swaps = request->verb == VERB_STORE_SWAP;
+    char title[GITHUB_TITLE], unique[GITHUB_UNIQUE];
     struct text text;
-    operation->commit.revision = operation_revision(operation);
+    operation->commit = (struct github_commit){.revision = operation_revision(operation),
+                                               .bytes = swaps ? request->bytes : NULL,
+                                               .length = swaps ? request->length : 0};
     if (operation->commit.revision == 0) {
-        github_operation_fail(operation, REPLY_TROUBLE,
-                              "GitHub's reply has no valid date, so tokens could repeat");
+        pending_fail(&operation->base, REPLY_TROUBLE,
+                     "GitHub's reply has no valid date, so tokens could repeat");
         return;
     }
-    github_commit_unique(github, unique);
+    text_init(&text, title, sizeof title);
+    operation_describe(request, &text);
+    github_unique(github, unique);
     text_init(&text, github->message, sizeof github->message);
-    github_commit_message(&operation->base.request, operation->commit.revision, unique, &text);
+    github_commit_write(title, &operation->commit, unique, &text);
     ASSERT(!text.cut);
-    json_t *parents = json_array();
-    if (head->sha[0] != '\0')
-        (void)json_array_append_new(parents, json_string(head->sha));
-    json_t *body = json_pack("{s:s, s:s, s:o}", "message", github->message, "tree", github->tree,
-                             "parents", parents);
-    github_operation_send(operation, PHASE_WRITE_COMMIT, "POST", "git/commits", /* etag= */ NULL,
-                          body);
+    github_operation_send(operation, operation_on_commit_written,
+                          (struct github_call){.method = "POST",
+                                               .path = "git/commits",
+                                               .body = github_commit_body(github, github->message,
+                                                                          operation->head->sha)});
+}
+
+/* Issues and pull requests share their numbers, and a lock of a pull request would be shown on it.
+ * A reply that names no pull request is enough: the key may be the number of nothing. */
+static void operation_on_issue(struct github_operation *operation, const struct github_reply *reply)
+{
+    if (reply->status == 0) {
+        github_operation_fail_by(operation, reply);
+    } else if (json_object_get(reply->json, "pull_request") != NULL) {
+        pending_fail(&operation->base, REPLY_INVALID,
+                     "it is the number of a pull request, which cannot be locked; use "
+                     "the number of an issue, or another key");
+    } else {
+        operation->head->is_no_pull = true;
+        operation_write(operation);
+    }
+}
+
+static void operation_read_issue(struct github_operation *operation)
+{
+    char path[GITHUB_PATH];
+    (void)snprintf(path, sizeof path, "issues/%s", operation->base.request.key);
+    github_operation_get(operation, operation_on_issue, path);
 }
 
 /* All commits need the tree, those of our worker too, which must be alive before our session is
@@ -276,7 +356,10 @@ static void operation_write(struct github_operation *operation)
 {
     const struct store_request *request = &operation->base.request;
     bool binds = request->verb == VERB_STORE_SWAP && request->summary.binds;
-    if (operation->github->tree[0] == '\0')
+    bool grants = request->verb == VERB_STORE_SWAP && request->summary.new_grants > 0;
+    if (grants && !operation->head->is_no_pull && github_is_issue_number(request->key))
+        operation_read_issue(operation);
+    else if (operation->github->tree[0] == '\0')
         operation_make_tree(operation);
     else if (!binds || github_worker_ready(operation->github, operation))
         operation_write_commit(operation);
@@ -286,15 +369,9 @@ static void operation_write_ref(struct github_operation *operation)
 {
     char path[GITHUB_PATH];
     const struct github_head *head = operation->head;
-    if (head->sha[0] != '\0') {
-        operation_path(operation, "git/refs/", path);
-        github_operation_send(operation, PHASE_WRITE_REF, "PATCH", path, /* etag= */ NULL,
-                              json_pack("{s:s, s:b}", "sha", operation->sha, "force", 0));
-        return;
-    }
-    (void)snprintf(path, sizeof path, "refs/" GITHUB_KEY_REFS "%s", head->name);
-    github_operation_send(operation, PHASE_WRITE_REF, "POST", "git/refs", /* etag= */ NULL,
-                          json_pack("{s:s, s:s}", "ref", path, "sha", operation->sha));
+    github_operation_send(operation, operation_on_ref_written,
+                          github_ref_call(GITHUB_KEY_REFS, head->name, operation->sha,
+                                          head->sha[0] != '\0', /* force= */ false, path));
 }
 
 static void operation_on_tree(struct github_operation *operation, const struct github_reply *reply)
@@ -313,8 +390,7 @@ static void operation_on_commit_written(struct github_operation *operation,
 {
     const char *sha = github_sha(reply->json);
     bool made = reply->status == 201 && sha[0] != '\0';
-    operation->commit.time_ms =
-        github_time_ms(github_string(json_object_get(reply->json, "committer"), "date"));
+    operation->commit.time_ms = github_commit_time_ms(reply->json);
     if (made && operation->commit.time_ms >= 0) {
         text_copy(operation->sha, sizeof operation->sha, sha);
         operation_write_ref(operation);
@@ -328,16 +404,11 @@ static void operation_on_commit_written(struct github_operation *operation,
 
 static void operation_written(struct github_operation *operation)
 {
-    struct github_head *head = operation->head;
-    const struct store_request *request = &operation->base.request;
-    bool swaps = request->verb == VERB_STORE_SWAP;
-    operation->commit.bytes = swaps ? request->bytes : NULL;
-    operation->commit.length = swaps ? request->length : 0;
     operation->written = true;
     const char *wrong =
-        github_head_set(operation->github, head, operation->sha, &operation->commit);
+        github_head_set(operation->github, operation->head, operation->sha, &operation->commit);
     if (wrong != NULL)
-        github_operation_fail(operation, REPLY_TROUBLE, wrong);
+        pending_fail(&operation->base, REPLY_TROUBLE, wrong);
     else
         github_operation_judged(operation);
 }
@@ -373,7 +444,7 @@ static void operation_on_head(struct github_operation *operation)
     else if (request->verb == VERB_STORE_READ || !operation_holds(operation))
         github_operation_judged(operation);
     else if (operation->refused)
-        github_operation_fail(operation, REPLY_TROUBLE, operation->why);
+        pending_fail(&operation->base, REPLY_TROUBLE, operation->why);
     else
         operation_write(operation);
 }
@@ -383,7 +454,12 @@ static void operation_check_repository(struct github_operation *operation)
     const struct github_url *url = &operation->github->url;
     char path[GITHUB_PATH + GITHUB_OWNER_MAX];
     (void)snprintf(path, sizeof path, "/repos/%s/%s", url->owner, url->repo);
-    github_operation_get(operation, PHASE_REPOSITORY, path);
+    github_operation_get(operation, operation_on_repository, path);
+}
+
+static void operation_keep_etag(const struct github_reply *reply, char out[GITHUB_ETAG_MAX + 1])
+{
+    (void)snprintf(out, GITHUB_ETAG_MAX + 1, "%s", reply->etag != NULL ? reply->etag : "");
 }
 
 static void operation_on_ref(struct github_operation *operation, const struct github_reply *reply)
@@ -395,23 +471,29 @@ static void operation_on_ref(struct github_operation *operation, const struct gi
         operation->checked = true; /* without the right to read, everything is 404 */
         operation_check_repository(operation);
     } else if (reply->status == 404) {
-        github_head_set_absent(operation->github, head);
+        (void)github_head_set(operation->github, head, "", /* commit= */ NULL);
         operation_on_head(operation);
     } else if (reply->status == 304 && !head->known) {
-        github_operation_fail(operation, REPLY_TROUBLE, "GitHub answered 304 to a first request");
+        pending_fail(&operation->base, REPLY_TROUBLE, "GitHub answered 304 to a first request");
     } else if (reply->status != 304 && (reply->status != 200 || sha[0] == '\0')) {
         github_operation_fail_by(operation, reply);
     } else if (current) {
-        (void)snprintf(head->etag, sizeof head->etag, "%s", reply->etag != NULL ? reply->etag : "");
+        operation_keep_etag(reply, head->etag);
         operation_on_head(operation);
     } else {
-        (void)snprintf(operation->etag, sizeof operation->etag, "%s",
-                       reply->etag != NULL ? reply->etag : "");
-        github_operation_read_commit(operation, PHASE_COMMIT, sha);
+        operation_keep_etag(reply, operation->etag);
+        github_operation_read_commit(operation, github_operation_on_commit, sha);
     }
 }
 
-static void operation_on_commit(struct github_operation *operation,
+const char *github_commit_parse(const json_t *commit, struct github_commit *out)
+{
+    const char *wrong = github_commit_read(github_string(commit, "message"), out);
+    out->time_ms = github_commit_time_ms(commit);
+    return wrong == NULL && out->time_ms < 0 ? "the commit has no date" : wrong;
+}
+
+void github_operation_on_commit(struct github_operation *operation,
                                 const struct github_reply *reply)
 {
     struct github *github = operation->github;
@@ -437,7 +519,7 @@ static void operation_on_commit(struct github_operation *operation,
         return;
     }
     if (wrong != NULL) {
-        github_operation_fail(operation, REPLY_TROUBLE, wrong);
+        pending_fail(&operation->base, REPLY_TROUBLE, wrong);
         return;
     }
     text_copy(operation->head->etag, sizeof operation->head->etag, operation->etag);
@@ -466,7 +548,7 @@ static void operation_on_repository(struct github_operation *operation,
 {
     const char *refusal = github_repository_refusal(reply->status, reply->json);
     if (refusal != NULL) {
-        github_operation_fail(operation, REPLY_DENIED, refusal);
+        pending_fail(&operation->base, REPLY_DENIED, refusal);
     } else if (reply->status != 200) {
         github_operation_fail_by(operation, reply);
     } else {
@@ -501,31 +583,10 @@ static void operation_start(struct github_operation *operation)
         operation->head = github_head_use(github, name);
     }
     if (operation->head == NULL)
-        github_operation_fail(operation, REPLY_TROUBLE, "out of memory");
+        pending_fail(&operation->base, REPLY_TROUBLE, "out of memory");
     else if (!reads && operation->head->known && operation->head->sha[0] != '\0' &&
              operation_holds(operation))
         operation_write(operation); /* an outdated head is refused by the ref write */
     else
         operation_read_ref(operation);
-}
-
-static void operation_on_reply(void *owner, const struct github_reply *reply)
-{
-    static void (*const handlers[])(struct github_operation *, const struct github_reply *) = {
-        [PHASE_REPOSITORY] = operation_on_repository,
-        [PHASE_REF] = operation_on_ref,
-        [PHASE_COMMIT] = operation_on_commit,
-        [PHASE_PEER_REF] = github_judge_on_reply,
-        [PHASE_PEER_COMMIT] = github_judge_on_reply,
-        [PHASE_TREE] = operation_on_tree,
-        [PHASE_WRITE_COMMIT] = operation_on_commit_written,
-        [PHASE_WRITE_REF] = operation_on_ref_written,
-        [PHASE_LIST] = github_list_on_refs,
-        [PHASE_HISTORY] = github_history_on_reply,
-    };
-    struct github_operation *operation = owner;
-    ASSERT(operation->phase != PHASE_WAITING);
-    if (reply->now_ms != TIME_UNKNOWN)
-        operation->now_ms = reply->now_ms;
-    handlers[operation->phase](operation, reply);
 }

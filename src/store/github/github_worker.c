@@ -8,10 +8,11 @@
 #include "base/check.h"
 #include "process/host.h"
 #include "store/github/github_internal.h"
+#include "wire/github_issue.h"
 
 #include <stdio.h>
 
-enum { RETRY_FIRST_MS = 5000, RETRIES = 3, DONE_MS = 5000, HOUR_MS = 3600000 };
+enum { RETRY_FIRST_MS = 5000, RETRIES = 3, DONE_MS = 5000, HOUR_MS = 3600000, WORKER_NAME = 17 };
 
 static void worker_on_commit(void *owner, const struct github_reply *reply);
 static void worker_on_ref(void *owner, const struct github_reply *reply);
@@ -28,24 +29,25 @@ static int64_t worker_deadline_ms(const struct github *github)
     return github->worker.alive_ms + worker_lease_ms(github);
 }
 
-static void worker_send(struct github *github, const char *method, const char *path, json_t *body,
+static void worker_send(struct github *github, struct github_call call,
                         void (*done)(void *owner, const struct github_reply *reply))
 {
     bool alive = github->worker.state == WORKER_ALIVE;
-    int64_t now_ms = host_boot_ms();
-    struct github_call call = {.method = method,
-                               .path = path,
-                               .body = body,
-                               .kind = GITHUB_HEARTBEAT,
-                               .give_up_at_ms = alive ? worker_deadline_ms(github)
-                                                      : now_ms + github->callbacks.timeout_ms};
+    call.kind = GITHUB_HEARTBEAT;
+    call.give_up_at_ms =
+        alive ? worker_deadline_ms(github) : host_boot_ms() + github->callbacks.timeout_ms;
     github_request_start(&github->worker.request, github->api, &call, done, github);
 }
 
-static void worker_ref_path(const struct github *github, const char *before, char out[GITHUB_PATH])
+static void worker_get(struct github *github, const char *path,
+                       void (*done)(void *owner, const struct github_reply *reply))
 {
-    (void)snprintf(out, GITHUB_PATH, "%s" GITHUB_WORKER_REFS "%llx", before,
-                   (unsigned long long)github->callbacks.session);
+    worker_send(github, (struct github_call){.method = "GET", .path = path}, done);
+}
+
+static void worker_name(const struct github *github, char out[WORKER_NAME])
+{
+    (void)snprintf(out, WORKER_NAME, "%llx", (unsigned long long)github->callbacks.session);
 }
 
 /* Starts, or ends with the reason, the operations that wait for the worker. */
@@ -81,14 +83,16 @@ bool github_worker_has_ended(struct github *github)
 static void worker_beat(struct github *github)
 {
     struct github_worker *worker = &github->worker;
-    char unique[48], message[512];
+    char unique[GITHUB_UNIQUE], message[512];
     struct text text;
     text_init(&text, message, sizeof message);
-    github_commit_unique(github, unique);
-    github_beat_message(github->callbacks.session, github->url.stale_ms, unique, &text);
+    github_unique(github, unique);
+    github_beat_write(github->callbacks.session, github->url.stale_ms, unique, &text);
     worker->sent_ms = host_boot_ms(); /* it is sent later, if others are sent first */
-    worker_send(github, "POST", "git/commits",
-                json_pack("{s:s, s:s, s:[]}", "message", message, "tree", github->tree, "parents"),
+    worker_send(github,
+                (struct github_call){.method = "POST",
+                                     .path = "git/commits",
+                                     .body = github_commit_body(github, message, "")},
                 worker_on_commit);
 }
 
@@ -135,7 +139,7 @@ static void worker_on_commit(void *owner, const struct github_reply *reply)
     struct github *github = owner;
     struct github_worker *worker = &github->worker;
     const char *sha = github_sha(reply->json);
-    char path[GITHUB_PATH];
+    char name[WORKER_NAME], path[GITHUB_PATH];
     if (reply->status != 201 || sha[0] == '\0') {
         worker_on_beat_trouble(github, reply, /* of_ref= */ false);
         return;
@@ -145,15 +149,11 @@ static void worker_on_commit(void *owner, const struct github_reply *reply)
     if (reply->sent_ms > 0)
         worker->sent_ms = reply->sent_ms;
     text_copy(worker->sha, sizeof worker->sha, sha);
-    if (!worker->exists) {
-        worker_ref_path(github, "refs/", path);
-        worker_send(github, "POST", "git/refs", json_pack("{s:s, s:s}", "ref", path, "sha", sha),
-                    worker_on_ref);
-    } else {
-        worker_ref_path(github, "git/refs/", path);
-        worker_send(github, "PATCH", path, json_pack("{s:s, s:b}", "sha", sha, "force", 1),
-                    worker_on_ref);
-    }
+    worker_name(github, name);
+    worker_send(
+        github,
+        github_ref_call(GITHUB_WORKER_REFS, name, sha, worker->exists, /* force= */ true, path),
+        worker_on_ref);
 }
 
 static void worker_on_ref(void *owner, const struct github_reply *reply)
@@ -199,10 +199,11 @@ static void worker_on_deleted(void *owner, const struct github_reply *reply)
 /* The ref is absent while nothing is held. */
 static void worker_retire(struct github *github)
 {
-    char path[GITHUB_PATH];
-    worker_ref_path(github, "git/refs/", path);
+    char name[WORKER_NAME], path[GITHUB_PATH];
+    worker_name(github, name);
+    (void)snprintf(path, sizeof path, "git/refs/" GITHUB_WORKER_REFS "%s", name);
     github->worker.state = WORKER_RETIRING;
-    worker_send(github, "DELETE", path, /* body= */ NULL, worker_on_deleted);
+    worker_send(github, (struct github_call){.method = "DELETE", .path = path}, worker_on_deleted);
 }
 
 static void worker_on_timer(void *owner)
@@ -270,7 +271,7 @@ static void worker_examine_next(struct github *github)
         return;
     }
     (void)snprintf(path, sizeof path, "git/commits/%s", sha);
-    worker_send(github, "GET", path, /* body= */ NULL, worker_on_examined);
+    worker_get(github, path, worker_on_examined);
 }
 
 static void worker_on_removed(void *owner, const struct github_reply *reply)
@@ -284,19 +285,18 @@ static void worker_on_examined(void *owner, const struct github_reply *reply)
 {
     struct github *github = owner;
     struct github_worker *worker = &github->worker;
-    static const char before[] = "refs/" GITHUB_WORKER_REFS;
     const char *name = github_string(json_array_get(worker->refs, worker->index++), "ref");
     int64_t beat_ms = 0, stale_ms = 0;
-    bool ours = strncmp(name, before, sizeof before - 1) == 0 && strlen(name) < GITHUB_NAME_MAX;
     bool known = reply->status == 200 && reply->now_ms != TIME_UNKNOWN &&
-                 github_beat_parse(reply->json, &beat_ms, &stale_ms) == NULL;
+                 github_beat_parse(reply->json, &beat_ms, &stale_ms);
     int64_t dead_ms = known ? reply->now_ms - beat_ms - stale_ms - GITHUB_MARGIN_MS : -1;
     if (dead_ms < 0)
         worker->live++;
-    if (ours && dead_ms > HOUR_MS) {
+    if (dead_ms > HOUR_MS) {
         char path[GITHUB_PATH];
         (void)snprintf(path, sizeof path, "git/%s", name);
-        worker_send(github, "DELETE", path, /* body= */ NULL, worker_on_removed);
+        worker_send(github, (struct github_call){.method = "DELETE", .path = path},
+                    worker_on_removed);
     } else {
         worker_examine_next(github);
     }
@@ -321,7 +321,7 @@ bool github_worker_ready(struct github *github, struct github_operation *operati
 {
     struct github_worker *worker = &github->worker;
     if (github_worker_has_ended(github)) {
-        github_operation_fail(operation, REPLY_TROUBLE, worker->why);
+        pending_fail(&operation->base, REPLY_TROUBLE, worker->why);
         return false;
     }
     if (worker->state == WORKER_ALIVE) {
@@ -329,15 +329,28 @@ bool github_worker_ready(struct github *github, struct github_operation *operati
         operation->binds = true;
         return true;
     }
-    operation->phase = PHASE_WAITING;
+    operation->on_reply = NULL;
     operation->waits_for_worker = true;
     list_append(&worker->waiting, &operation->base.in_queue);
     if (worker->state == WORKER_NONE) {
         worker->state = WORKER_STARTING;
-        worker_send(github, "GET", "git/matching-refs/" GITHUB_WORKER_REFS, /* body= */ NULL,
-                    worker_on_workers);
+        worker_get(github, "git/matching-refs/" GITHUB_WORKER_REFS, worker_on_workers);
     }
     return false;
+}
+
+/* For people, on the issue whose number is the key. `own` NULL: the grant has ended. */
+static void worker_show(struct github *github, const struct github_head *head,
+                        const struct grant *own)
+{
+    if (!github->url.show || head->key == NULL || !github_is_issue_number(head->key))
+        return;
+    if (github->board == NULL)
+        github->board = issue_board_new(github->api);
+    if (github->board != NULL && own != NULL)
+        issue_board_add(github->board, head->key, own, head->time_ms);
+    else if (github->board != NULL)
+        issue_board_end(github->board, head->key, github->worker.alive_ms);
 }
 
 void github_worker_count(struct github *github, struct github_head *head)
@@ -350,8 +363,8 @@ void github_worker_count(struct github *github, struct github_head *head)
     if ((own != NULL) != head->held) {
         head->held = own != NULL;
         github->worker.held += head->held ? 1 : (size_t)-1;
+        worker_show(github, head, own);
     }
-    github_show_change(github, head, own);
 }
 
 void github_worker_init(struct github *github)

@@ -1,5 +1,5 @@
 # Rule 9: Bob waits under a request id. Another process repeats the request and gets his place, then
-# the grant. When Bob gives up late, nothing of the other process is removed.
+# the grant. When Bob gives up late, nothing of the other process is removed: neither a grant …
 store one-clock liveness
 0 ann asks db ttl=3000
 100 bob asks db id=job-1 unbound as=pod waits ttl=3000
@@ -9,6 +9,15 @@ store one-clock liveness
 700 bob lets go
 800 store shows db
 900 cem lets go
+# … nor a queue position.
+1000 ann asks db ttl=3000
+1100 dot asks db id=job-2 unbound as=pod waits ttl=3000
+1200 dot stands still 100
+1250 eve asks db id=job-2 unbound as=pod waits ttl=3000
+1400 dot lets go
+1500 store shows db
+1600 ann lets go
+1700 eve lets go
 ---
       0       * ann asks db ttl=3000
       0 ann   idle + start -> acquiring; verdict granted; swap if absent
@@ -39,3 +48,32 @@ store one-clock liveness
     900       * cem lets go
     900 cem   held + let go -> releasing; verdict done; delete if revision 4
     902 cem   releasing + answer ok -> ended; told ok
+   1000       * ann asks db ttl=3000
+   1000 ann   idle + start -> acquiring; verdict granted; swap if absent
+   1002 ann   acquiring + answer ok -> held; told held, token 6144; deadline 3000, kill 3500
+   1100       * dot asks db id=job-2 unbound as=pod waits ttl=3000
+   1100 dot   idle + start -> acquiring; verdict granted; swap if absent
+   1102 dot   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 6
+   1104 dot   acquiring + answer ok -> waiting; told waiting
+   1200       * dot stands still 100
+   1200 dot   stands still
+   1250       * eve asks db id=job-2 unbound as=pod waits ttl=3000
+   1250 eve   idle + start -> acquiring; verdict granted; swap if absent
+   1252 eve   acquiring + answer conflict -> acquiring; verdict waiting; swap if revision 7
+   1254 eve   acquiring + answer ok -> waiting; told waiting
+   1300 dot   goes on
+   1300 dot   waiting + timer -> waiting
+   1400       * dot lets go
+   1400 dot   waiting + let go -> leaving; verdict done; swap if revision 7
+   1402 dot   leaving + answer conflict -> ended; verdict done; told busy (cancelled)
+   1500       * store shows db
+   1500 store {"leasehold":1,"key":"db","next":4000000001101001,"grants":[{"holder":"ann","request":"r3","session":"2","mode":"exclusive","bound":true,"granted":[0,6,1001],"ttl_ms":3000}],"places":[{"holder":"pod","request":"job-2","session":"6","mode":"exclusive","ticket":4000000001101000,"ttl_ms":3000}]}
+   1600       * ann lets go
+   1600 ann   held + let go -> releasing; verdict done; delete if revision 6
+   1602 ann   releasing + answer conflict -> releasing; verdict done, named 1; swap if revision 8, wakes 1
+   1604 ann   releasing + answer ok -> ended; told ok
+   1604 eve   waiting + notice -> waiting; read
+   1606 eve   waiting + answer ok -> held; verdict granted; told held, token 9216; deadline 3602, kill 4102
+   1700       * eve lets go
+   1700 eve   held + let go -> releasing; verdict done; delete if revision 9
+   1702 eve   releasing + answer ok -> ended; told ok

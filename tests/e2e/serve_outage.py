@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon while its store is stopped, dead, or refuses: serve_outage.py [STORE] PROGRAM
+
+Without STORE on a Redis server of its own; with one on that of scripts/on-k8s.sh. Prints TAP.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+from serve_kit import Cases, Daemon, Error, daemons, encode, folder, pairs, until
+
+PROGRAM = os.path.realpath(sys.argv[-1])
+STORE = sys.argv[1] if len(sys.argv) > 2 else None
+HOUR = 3600000
+TIMEOUT_S = 1
+SLACK_S = 20  # of a slow machine, and of a verb with several requests
+
+CALLS = """LOCK.ACQUIRE new w 60000
+LOCK.ACQUIRE new2 w 60000 WAIT 500
+LOCK.ACQUIRE new3 w 60000 CACHED
+LOCK.ACQUIRE_ALL 2 a b w 60000
+LOCK.RENEW held TOKEN
+LOCK.RELEASE other 5
+LOCK.STATUS held
+LOCK.LIST
+LOCK.BREAK broken test
+LOCK.CLEAR cleared
+ONCE.BEGIN id w 60000
+ONCE.RENEW id2 5
+ONCE.FINISH id3 5
+ONCE.ABANDON id4 5
+ONCE.STATUS id5
+ONCE.MARK id6
+WATERMARK.GET w
+WATERMARK.BEGIN w2
+WATERMARK.ADVANCE w3 4 5
+WATERMARK.SET w4 5 test"""
+
+
+class Redis:
+    """A server of its own, which can be stopped, killed and started again."""
+
+    def __init__(self):
+        for _ in range(20):  # until its port is free
+            self.port = random.randrange(10000, 30000)
+            if self.start():
+                break
+        self.url = f"redis://127.0.0.1:{self.port}"
+        daemons.append(self)
+
+    def start(self):
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
+             "--dir", folder, "--appendonly", "yes"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return until(lambda: self.process.poll() is not None or self.cli("PING") == "PONG") and \
+            self.process.poll() is None
+
+    def cli(self, *args):
+        return subprocess.run(["redis-cli", "-p", str(self.port), *args], capture_output=True,
+                              text=True).stdout.strip()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        stop(self.process.pid)
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    end = kill
+
+
+class Api:
+    """The API server of scripts/on-k8s.sh."""
+
+    url = STORE
+
+    @staticmethod
+    def pid():
+        with open(os.environ["K8S_PID"]) as file:
+            return int(file.read())
+
+    def stop(self):
+        stop(self.pid())
+
+    def go_on(self):
+        os.kill(self.pid(), signal.SIGCONT)
+
+    def kill(self):
+        pid = self.pid()
+        os.kill(pid, signal.SIGKILL)
+        file = f"/proc/{pid}/stat"
+        until(lambda: not os.path.exists(file) or ") Z " in open(file).read())
+
+    def start(self):
+        subprocess.run([os.environ["K8S_API"]], check=True)
+
+
+server = Redis() if STORE is None else Api()
+daemon = Daemon(PROGRAM, server.url, "--store-timeout", f"{TIMEOUT_S}s")
+first = daemon.connect()
+token = first.token("LOCK.ACQUIRE", "held", "w", HOUR)
+
+
+def stop(pid):
+    """All its threads: a signal takes a moment."""
+    os.kill(pid, signal.SIGSTOP)
+    def stopped():
+        files = [f"/proc/{pid}/task/{task}/stat" for task in os.listdir(f"/proc/{pid}/task")]
+        return all(") T " in open(file).read() for file in files)
+    until(stopped)
+
+
+def every_verb_is(outcome):
+    """All at once, each on a connection of its own."""
+    began, clients, wrong = time.monotonic(), [], []
+    for line in CALLS.splitlines():
+        client = daemon.connect()
+        client.send(encode(*line.replace("TOKEN", token).split()))
+        clients.append((line, client))
+    assert first.call("ECHO", "x") == "x", "others are not served"
+    for line, client in clients:
+        reply = pairs(client.read())
+        if isinstance(reply, Error) or reply.get("outcome") != outcome or not reply["text"]:
+            wrong.append((line, reply))
+        client.close()
+    took = time.monotonic() - began
+    assert not wrong, "\n".join(map(repr, wrong))
+    assert took < TIMEOUT_S + SLACK_S, f"{took:.1f} s"
+
+
+def a_stopped_store_is_unavailable():
+    server.stop()
+    try:
+        every_verb_is("unavailable")
+        subscriptions_are_refused()
+    finally:
+        server.go_on()
+
+
+def subscriptions_are_refused():
+    with daemon.connect() as a:
+        reply = a.call("SUBSCRIBE", "x/")
+        assert isinstance(reply, Error) and "unavailable" in reply, reply
+        assert a.call("PING") == "PONG"
+    with daemon.connect(3) as a:
+        assert a.call("LOCK.WATCH", "x/")["outcome"] == "unavailable"
+
+
+def a_dead_store_is_unavailable():
+    server.kill()
+    try:
+        every_verb_is("unavailable")
+    finally:
+        server.start()
+
+
+def it_is_served_again():
+    until(lambda: first.call("LOCK.RENEW", "held", token)["outcome"] == "ok")
+    assert first.call("LOCK.ACQUIRE", "held", "v", HOUR)["outcome"] == "busy"
+
+
+def a_grant_decided_after_the_end_is_released():
+    patient = Daemon(PROGRAM, server.url, "--store-timeout", "60s")
+    with patient.connect(3) as watcher:
+        watcher.ok("LOCK.WATCH", "late/")
+        with patient.connect() as a:
+            assert a.call("LOCK.STATUS", "late/k")["state"] == "free"
+            server.stop()
+            a.send(encode("LOCK.ACQUIRE", "late/k", "w", HOUR))
+            time.sleep(0.3)  # until the request is sent to the store
+        until(lambda: "connected_clients:1" in watcher.call("INFO"))
+        server.go_on()
+        assert watcher.push()[2]["state"] == "held"
+        assert watcher.push()[2]["state"] == "free"
+
+
+def without_rights_it_is_denied():
+    if STORE is None:
+        server.cli("ACL", "SETUSER", "reader", "on", ">word", "~*", "&*", "+@all", "-@write",
+                   "-@scripting")
+        url = f"redis://reader:word@127.0.0.1:{server.port}"
+    else:
+        url = "k8s://kube-system?skew=0"
+    with Daemon(PROGRAM, url).connect() as a:
+        for call in (("LOCK.ACQUIRE", "refused", "w", 60000), ("ONCE.MARK", "refused"),
+                     ("WATERMARK.SET", "refused", 5, "test")):
+            reply = a.call(*call)
+            assert reply["outcome"] == "denied", (call, reply)
+
+
+cases = Cases()
+cases.run("a stopped store is unavailable", a_stopped_store_is_unavailable)
+cases.run("it is served again", it_is_served_again)
+cases.run("a dead store is unavailable", a_dead_store_is_unavailable)
+cases.run("it is served again", it_is_served_again)
+cases.run("a grant decided after the end is released", a_grant_decided_after_the_end_is_released)
+cases.run("without rights it is denied", without_rights_it_is_denied)
+cases.finish()
