@@ -15,7 +15,13 @@
 #include <string.h>
 #include <strings.h>
 
-enum { INPUT_MOST = 4096, ARGUMENTS_MOST = 40, IDLE_TURNS = 12, MARK_SIZE = 32 };
+enum {
+    INPUT_MOST = 4096,
+    ARGUMENTS_MOST = 40,
+    IDLE_TURNS = 12,
+    BUFFERS_MOST = 4 * CONNECTION_IN_MAX,
+    MARK_SIZE = 32
+};
 #define MARK "-end-of-command-"
 
 /* A connection and what it was sent. */
@@ -100,7 +106,7 @@ static void fuzzed_settle(struct fuzzed *fuzzed)
     const struct daemon_connection *connection = fuzzed_connection(fuzzed);
     if (connection != NULL) {
         ASSERT(connection->slot_count <= PIPELINE_MAX);
-        ASSERT(connection->buffered <= 4 * CONNECTION_IN_MAX);
+        ASSERT(connection->buffered <= BUFFERS_MOST);
     }
 }
 

@@ -130,6 +130,7 @@ void peer_send(struct peer *peer, const char *command)
 
 /* ---- replies ---- */
 
+/* NOLINTNEXTLINE(misc-no-recursion): a message has at most 8 levels */
 static void flatten(struct resp_walk *walk, struct text *out)
 {
     struct resp_item item;

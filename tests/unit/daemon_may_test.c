@@ -21,17 +21,17 @@ enum { ALL_RIGHTS = MAY_READ | MAY_TAKE | MAY_RENEW | MAY_OPERATE };
 static bool planted;
 static unsigned asked; /* calls of may() */
 
-/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): the names are the linker's
- */
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 bool __real_may(const struct may_identity *who, enum may_verb verb, const char *key);
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 bool __wrap_may(const struct may_identity *who, enum may_verb verb, const char *key);
 
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 bool __wrap_may(const struct may_identity *who, enum may_verb verb, const char *key)
 {
     asked++;
     return planted || __real_may(who, verb, key);
 }
-/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
 /* A command of each verb that has keys; KEY stands for the key, KEYS for three of them. */
 static const struct {

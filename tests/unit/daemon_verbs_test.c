@@ -13,14 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct daemon *daemon_;
+enum { PAGE_MOST = 256 * 1024 };
+
+static struct daemon *served;
 static struct peer *peer;
 
 static int open_all(void **state)
 {
     (void)state;
-    daemon_ = kit_daemon_new();
-    peer = peer_new(daemon_);
+    served = kit_daemon_new();
+    peer = peer_new(served);
     return 0;
 }
 
@@ -29,7 +31,7 @@ static int close_all(void **state)
     (void)state;
     if (peer != NULL)
         peer_free(peer);
-    daemon_free(daemon_);
+    daemon_free(served);
     return 0;
 }
 
@@ -67,7 +69,7 @@ static int read_pages(const char *words, int count, size_t bytes_most)
         assert_true(strlen(page) <= bytes_most);
         assert_string_equal(reply_value(page, "outcome"), "ok");
         for (const char *at = page; (at = strstr(at, "{key key-")) != NULL; at++)
-            assert_int_equal(atoi(at + 9), seen++);
+            assert_int_equal(strtol(at + 9, NULL, 10), seen++);
         (void)snprintf(cursor, sizeof cursor, "%s", reply_value(page, "next"));
         assert_true(++pages <= count + 1);
     } while (strcmp(cursor, "nil") != 0);
@@ -95,12 +97,10 @@ static void pages_have_a_limit_in_bytes(void **state)
     char meta[1100];
     (void)state;
     (void)peer_ask(peer, "HELLO 3");
-    memset(meta, 'x', sizeof meta);
-    memcpy(meta, "{\"a\":\"", 6);
-    memcpy(meta + 900, "\"}", 3);
+    (void)snprintf(meta, sizeof meta, "{\"a\":\"%0900d\"}", 0);
     fill(400, meta);
-    assert_true(read_pages("COUNT 1000", 400, 256 * 1024) > 1);
-    assert_true(read_pages("COUNT 1000 RAW", 400, 256 * 1024) > 2);
+    assert_true(read_pages("COUNT 1000", 400, PAGE_MOST) > 1);
+    assert_true(read_pages("COUNT 1000 RAW", 400, PAGE_MOST) > 2);
 }
 
 /* The largest record that the library accepts fits into every reply. */
@@ -190,7 +190,7 @@ static void watches_are_limited(void **state)
     expect("LOCK.UNWATCH 5", "{outcome ok");
     expect("LOCK.WATCH more", "{outcome ok");
     expect("RESET", "RESET");
-    assert_int_equal(daemon_->watches, 0);
+    assert_int_equal(served->watches, 0);
 }
 
 static void every_channel_is_a_valid_key(void **state)
@@ -200,7 +200,7 @@ static void every_channel_is_a_valid_key(void **state)
     memset(command + 15, 'x', 513);
     expect(command, "-ERR a key must be at most 512 bytes");
     assert_null(peer_message(peer));
-    assert_int_equal(daemon_->watches, 0);
+    assert_int_equal(served->watches, 0);
 }
 
 /* ---- order and ends ---- */
@@ -217,21 +217,21 @@ static void replies_come_in_order(void **state)
     }
     for (int i = 0; i < 300; i++) {
         assert_string_equal(reply_value(peer_message(peer), "outcome"), i < 50 ? "ok" : "busy");
-        assert_int_equal(atoi(peer_message(peer)), i);
+        assert_int_equal(strtol(peer_message(peer), NULL, 10), i);
     }
 }
 
 static void a_wait_holds_back_what_follows(void **state)
 {
     (void)state;
-    struct peer *other = peer_new(daemon_);
+    struct peer *other = peer_new(served);
     const char *reply = peer_ask(other, "LOCK.ACQUIRE k ann 60000");
     char command[128];
     (void)snprintf(command, sizeof command, "LOCK.RELEASE k %s", reply_value(reply, "token"));
     peer_send(peer, "LOCK.ACQUIRE k bob 60000 WAIT -1");
     peer_send(peer, "PING");
     for (int i = 0; i < 20; i++)
-        kit_daemon_turn(daemon_, 1);
+        kit_daemon_turn(served, 1);
     assert_false(peer_has_message(peer));
     assert_string_equal(reply_value(peer_ask(other, command), "outcome"), "ok");
     assert_string_equal(reply_value(peer_message(peer), "holder"), "bob");
@@ -242,7 +242,7 @@ static void a_wait_holds_back_what_follows(void **state)
 static void the_daemon_ends_with_calls_in_flight(void **state)
 {
     (void)state;
-    struct peer *other = peer_new(daemon_);
+    struct peer *other = peer_new(served);
     (void)peer_ask(other, "HELLO 3");
     expect("LOCK.ACQUIRE k ann 60000 BIND", "outcome ok");
     expect("LOCK.ACQUIRE l ann 60000", "outcome ok");

@@ -37,6 +37,7 @@ void watches_end_all(struct daemon_connection *connection)
 {
     while (connection->watches.first != NULL) {
         struct daemon_watch *watch =
+            /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a removed one has left the list */
             LIST_ENTRY(connection->watches.first, struct daemon_watch, node);
         if (watch->slot != NULL)
             watch->slot->unused = true; /* no callback follows */
