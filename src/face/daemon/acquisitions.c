@@ -225,7 +225,7 @@ static const char *acquire_prepare(const struct daemon_slot *slot, const char *h
     return NULL;
 }
 
-static void acquisition_refuse(struct daemon_slot *slot, enum lh_outcome outcome, const char *text)
+static struct lh_report acquisition_refusal(enum lh_outcome outcome, const char *text)
 {
     struct lh_report report = LH_REPORT_INIT;
     struct text out;
@@ -233,6 +233,12 @@ static void acquisition_refuse(struct daemon_slot *slot, enum lh_outcome outcome
     report.outcome = outcome;
     TEXT_JOIN(&out, lh_outcome_name(outcome), ": ", text);
     report.refusal = lh_refusal_word(LH_VERB_ACQUIRE, outcome);
+    return report;
+}
+
+static void acquisition_refuse(struct daemon_slot *slot, enum lh_outcome outcome, const char *text)
+{
+    struct lh_report report = acquisition_refusal(outcome, text);
     slot_reply_report(slot, &report);
 }
 
@@ -240,10 +246,16 @@ static void acquisition_refuse(struct daemon_slot *slot, enum lh_outcome outcome
 static void acquisition_take_over(struct acquisition *acquisition, struct daemon_slot *slot,
                                   const struct daemon_words *words)
 {
+    static const char repeated[] = "another connection repeated this request id";
     struct daemon_slot *before = acquisition->slot;
+    if (acquisition->asynchronous && acquisition->connection != NULL &&
+        acquisition->connection != slot->connection) {
+        struct lh_report report = acquisition_refusal(LH_BUSY, repeated);
+        acquisition_push(acquisition, NULL, &report);
+    }
     acquisition_leave(acquisition);
     if (before != NULL)
-        acquisition_refuse(before, LH_BUSY, "another connection repeated this request id");
+        acquisition_refuse(before, LH_BUSY, repeated);
     poller_call_at(acquisition->daemon->poller, &acquisition->keep_timer, POLLER_NEVER);
     acquisition->connection = slot->connection;
     acquisition->slot = slot;
@@ -280,6 +292,10 @@ static bool acquire_by_id(struct daemon_slot *slot, const struct acquire_call *c
     if (strcmp(id->key, joined) != 0 || strcmp(id->holder, call->holder) != 0) {
         acquisition_refuse(slot, LH_MISMATCH,
                            "this request id is in use for another key or holder");
+        return true;
+    }
+    if (id->acquisition != NULL && id->acquisition->waits && call->options.wait_ms == 0) {
+        acquisition_refuse(slot, LH_BUSY, "this request id still waits; repeat it with WAIT");
         return true;
     }
     if (id->acquisition != NULL) {
