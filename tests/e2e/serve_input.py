@@ -256,4 +256,5 @@ for function in (
         the_default_socket_in_use_is_skipped, listening_is_optional_and_ports_are_printed):
     cases.run(function.__name__.replace("_", " "), function)
 cases.tell(witness.call("PING") == "PONG", "the first connection lives on")
+cases.tell(daemon.kill(15) == 0, "SIGTERM ends the daemon", daemon.logged())
 cases.finish()

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from serve_kit import Cases, Closed, Daemon, Pipes, Push, encode, folder, pairs, until, waiters
+from serve_kit import Cases, Daemon, Pipes, Push, encode, folder, pairs, until, waiters
 
 STORE, PROGRAM = sys.argv[1], os.path.realpath(sys.argv[2])
 if STORE == "file:":
@@ -84,7 +84,31 @@ def a_repeat_takes_over_the_wait():
         assert pairs(b.read())["outcome"] == "ok"
 
 
+def a_repeat_takes_over_an_asynchronous_wait():
+    with one.connect() as holder, one.connect(3) as a, one.connect(3) as b:
+        token = holder.token("LOCK.ACQUIRE", RUN + "taken", "h", HOUR)
+        call = ("LOCK.ACQUIRE", RUN + "taken", "w", HOUR, "ID", RUN + "taken")
+        assert a.call(*call, "WAIT", 60000, "ASYNC")["outcome"] == "waiting"
+        assert b.call(*call)["outcome"] == "busy", "it does not wait"
+        assert b.call(*call, "WAIT", 60000, "ASYNC")["outcome"] == "waiting"
+        kind, name, result = a.push()
+        assert (kind, name, result["outcome"]) == ("lock.result", RUN + "taken", "busy"), result
+        holder.ok("LOCK.RELEASE", RUN + "taken", token)
+        kind, name, result = b.push()
+        assert (kind, name, result["outcome"]) == ("lock.result", RUN + "taken", "ok"), result
+
+
 # ---- waits ----
+
+
+def a_cached_refusal_is_marked():
+    with one.connect() as a:
+        token = a.token("LOCK.ACQUIRE", RUN + "cached", "h", HOUR)
+        call = ("LOCK.ACQUIRE", RUN + "cached", "w", HOUR, "CACHED")
+        reply = until(lambda: (found := a.call(*call)).get("cached_ms", -1) >= 0 and found)
+        assert (reply["outcome"], reply["holder"]) == ("busy", "h"), reply
+        a.ok("LOCK.RELEASE", RUN + "cached", token)
+        until(lambda: a.call(*call)["outcome"] == "ok")
 
 
 def a_waiter_is_granted_after_a_release():
@@ -471,6 +495,7 @@ def main():
 CASES = (
     repeats_get_the_same_grant, ids_of_another_key_or_holder_mismatch,
     ids_of_several_keys_and_of_once, a_repeat_takes_over_the_wait,
+    a_repeat_takes_over_an_asynchronous_wait, a_cached_refusal_is_marked,
     a_waiter_is_granted_after_a_release, a_wait_ends, a_wait_holds_back_what_is_behind_it,
     an_asynchronous_wait_is_pushed, cancel_ends_the_wait_of_another_connection,
     a_waiter_that_has_gone_gets_nothing, a_place_is_kept_and_passed_over,
