@@ -118,8 +118,8 @@ struct listener *listener_open_tcp(struct poller *poller, const char *address,
     struct listener *listener = NULL;
     const char *wrong = NULL;
     if (!place_read(address, &place)) {
-        TEXT_JOIN(why, address, ": not an address to listen at; write HOST:PORT, [IPV6]:PORT, ",
-                  ":PORT or PORT");
+        TEXT_JOIN(why, "usage: ", address,
+                  ": not an address to listen at; write HOST:PORT, [IPV6]:PORT, ", ":PORT or PORT");
         return NULL;
     }
     int file =

@@ -118,8 +118,9 @@ static const char *json_reader_string(struct json_reader *reader)
 bool json_pairs_parse(const char *json, struct json_pair *out, size_t most, char *memory,
                       size_t size, size_t *out_count)
 {
-    struct json_reader reader = {.at = json, .memory = memory, .left = size};
+    struct json_reader reader = {.at = json, .left = size};
     size_t count = 0;
+    reader.memory = memory;
     if (!json_reader_take(&reader, '{'))
         return false;
     if (!json_reader_take(&reader, '}')) {

@@ -393,7 +393,7 @@ rows=$(cat <<'ROWS'
 64  | usage    | serve has no option '--port'                 | serve --port 7379
 64  | usage    | --stdio takes no value$                      | serve --stdio=yes
 69  | unavailable | not built in: "etcd"                      | serve --stdio --store etcd://h
-70  | failed   | 127.0.0.1:99999                              | serve --listen 127.0.0.1:99999
+64  | usage    | 127.0.0.1:99999                              | serve --listen 127.0.0.1:99999
 70 | failed | /no/such/sock.*: cannot listen: No such file | serve --listen off --unix /no/such/sock
 126 | usage    | /etc/passwd: Permission denied; nothing    | check --key k --token 5 -- /etc/passwd
 127 | usage    | /no/such: not found; nothing was changed$    | check --key k --token 5 -- /no/such

@@ -42,14 +42,19 @@ static void binding_free(struct binding *binding)
 }
 
 /* From here on nothing but a renewal in flight refers to it. */
-static void binding_detach(struct binding *binding)
+static void binding_end(struct binding *binding)
 {
     table_remove(&binding->daemon->bindings, &binding->by_grant);
-    list_remove(&binding->connection->bindings, &binding->node);
     binding->connection = NULL;
     poller_call_at(binding->daemon->poller, &binding->timer, POLLER_NEVER);
     if (!binding->renewing)
         binding_free(binding);
+}
+
+static void binding_detach(struct binding *binding)
+{
+    list_remove(&binding->connection->bindings, &binding->node);
+    binding_end(binding);
 }
 
 static void binding_push_lost(struct binding *binding, const char *text)
@@ -159,12 +164,12 @@ void bindings_end(struct daemon_connection *connection, bool release)
 {
     struct daemon *daemon = connection->daemon;
     int64_t now_ms = host_boot_ms();
-    while (connection->bindings.first != NULL) {
-        struct binding *binding = LIST_ENTRY(connection->bindings.first, struct binding, node);
+    for (struct list_node *node; (node = list_pop(&connection->bindings)) != NULL;) {
+        struct binding *binding = LIST_ENTRY(node, struct binding, node);
         /* After its deadline, for example in a daemon that was stopped, the client may have bound
          * the grant at another daemon since it closed this connection. */
         if (release && now_ms < binding->deadline_ms)
             daemon_release(daemon, binding->key, binding->token);
-        binding_detach(binding);
+        binding_end(binding);
     }
 }

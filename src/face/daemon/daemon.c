@@ -252,9 +252,10 @@ enum lh_outcome daemon_run(struct lh_client **client, const struct daemon_option
         text_init(&why, message, sizeof message);
         started = daemon_start(daemon, &why);
     }
-    report->outcome = started ? LH_OK : LH_FAILED;
+    bool usage = !started && strncmp(message, "usage: ", 7) == 0;
+    report->outcome = started ? LH_OK : usage ? LH_USAGE : LH_FAILED;
     text_init(&text, report->text, sizeof report->text);
-    TEXT_JOIN(&text, started ? "ok: " : "failed: ", started ? "stopped" : message);
+    TEXT_JOIN(&text, started ? "ok: stopped" : usage ? "" : "failed: ", started ? "" : message);
     if (started) {
         daemon_announce(daemon);
         daemon_serve(daemon);

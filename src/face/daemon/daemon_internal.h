@@ -246,9 +246,9 @@ unsigned words_find(const char *text);
 void reply_begin(struct resp_reply *out, struct daemon *daemon, unsigned protocol);
 /* A map of outcome, token, holder, since_ms, ends_in_ms, text, and `more` pairs that follow. */
 void reply_report(struct resp_reply *out, const struct lh_report *report, size_t more);
-/* The same of a key; `record` NULL: without the encoded record. */
-void reply_view(struct resp_reply *out, const struct lh_view *view, const char *record,
-                size_t record_length);
+/* A map of a key; `outcome` NULL: as part of a list; `record` NULL: without the encoded record. */
+void reply_view(struct resp_reply *out, const char *outcome, const struct lh_view *view,
+                const char *record, size_t record_length);
 void view_to_event_json(const struct lh_view *view, struct text *out);
 /* The record of a view without its request ids; its length. */
 size_t view_record_shown(const struct lh_view *view, char *out, size_t size);

@@ -110,6 +110,7 @@ static bool dispatch_copy_arguments(struct daemon *daemon, const struct resp_com
 {
     char *at = daemon->arguments;
     out->count = command->count;
+    out->text[0] = out->text[1] = ""; /* the name, and the first argument even if it is missing */
     for (size_t i = 0; i < command->count; i++) {
         const struct resp_argument *argument = &command->args[i];
         if (memchr(argument->text, '\0', argument->length) != NULL)

@@ -91,7 +91,7 @@ static void page_insert(struct daemon_slot *slot, struct page *page, const char 
         return;
     }
     resp_reply_init(&reply, entry.bytes, size, slot_protocol(slot));
-    reply_view(&reply, view, slot->raw ? slot->daemon->record : NULL, record);
+    reply_view(&reply, /* outcome= */ NULL, view, slot->raw ? slot->daemon->record : NULL, record);
     entry.length = reply.length;
     char *shrunk = realloc(entry.bytes, reply.length + 1);
     entry.bytes = shrunk != NULL ? shrunk : entry.bytes;
@@ -118,7 +118,7 @@ static void page_on_done(void *user, struct lh_lease *lease, const struct lh_rep
             slot_reply_report(slot, report);
         return;
     }
-    size_t size = page->bytes + 2 * LH_KEY_SIZE;
+    size_t size = page->bytes + (size_t)2 * LH_KEY_SIZE;
     char *bytes = malloc(size);
     if (bytes == NULL) {
         page_free_entries(page);

@@ -88,10 +88,12 @@ static const char *view_kind_word(const struct lh_view *view)
     return view->kind == LH_ONCE ? "once" : view->kind == LH_WATERMARK ? "watermark" : "lock";
 }
 
-void reply_view(struct resp_reply *out, const struct lh_view *view, const char *record,
-                size_t record_length)
+void reply_view(struct resp_reply *out, const char *outcome, const struct lh_view *view,
+                const char *record, size_t record_length)
 {
-    resp_reply_map(out, record != NULL ? 18 : 17);
+    resp_reply_map(out, (size_t)17 + (outcome != NULL ? 1U : 0U) + (record != NULL ? 1U : 0U));
+    if (outcome != NULL)
+        reply_pair(out, "outcome", outcome);
     reply_pair(out, "key", view->key);
     reply_pair(out, "kind", view_kind_word(view));
     reply_pair(out, "state", view_state_word(view));

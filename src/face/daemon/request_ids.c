@@ -83,7 +83,10 @@ void request_id_expire(struct request_id *id, int64_t after_ms)
 void request_ids_free(struct daemon *daemon)
 {
     for (size_t chain = 0; chain < daemon->request_ids.chain_count; chain++) {
-        while (daemon->request_ids.chains[chain] != NULL)
-            request_id_free((struct request_id *)daemon->request_ids.chains[chain]);
+        for (struct table_node *node = daemon->request_ids.chains[chain], *next; node != NULL;
+             node = next) {
+            next = node->next;
+            request_id_free((struct request_id *)node);
+        }
     }
 }

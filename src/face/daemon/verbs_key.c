@@ -109,7 +109,7 @@ static bool status_on_view(void *user, const struct lh_view *view)
     }
     struct resp_reply reply;
     resp_reply_init(&reply, kept->bytes, VIEW_REPLY_SIZE + record, slot_protocol(slot));
-    reply_view(&reply, view, slot->raw ? slot->daemon->record : NULL, record);
+    reply_view(&reply, "ok", view, slot->raw ? slot->daemon->record : NULL, record);
     kept->length = reply.overflow ? 0 : reply.length;
     slot->memory = kept;
     return false;

@@ -22,10 +22,10 @@ struct daemon_watch {
     char prefix[LH_KEY_SIZE];
 };
 
-static void watch_remove(struct daemon_watch *watch)
+/* It has left the list of its connection. */
+static void watch_end(struct daemon_watch *watch)
 {
     struct daemon_connection *connection = watch->connection;
-    list_remove(&connection->watches, &watch->node);
     connection->watch_count--;
     connection->daemon->watches--;
     if (watch->watcher != NULL)
@@ -33,15 +33,19 @@ static void watch_remove(struct daemon_watch *watch)
     free(watch);
 }
 
+static void watch_remove(struct daemon_watch *watch)
+{
+    list_remove(&watch->connection->watches, &watch->node);
+    watch_end(watch);
+}
+
 void watches_end_all(struct daemon_connection *connection)
 {
-    while (connection->watches.first != NULL) {
-        struct daemon_watch *watch =
-            /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a removed one has left the list */
-            LIST_ENTRY(connection->watches.first, struct daemon_watch, node);
+    for (struct list_node *node; (node = list_pop(&connection->watches)) != NULL;) {
+        struct daemon_watch *watch = LIST_ENTRY(node, struct daemon_watch, node);
         if (watch->slot != NULL)
             watch->slot->unused = true; /* no callback follows */
-        watch_remove(watch);
+        watch_end(watch);
     }
     daemon_turn(connection->daemon);
 }
@@ -57,7 +61,7 @@ static void watch_push_view(struct daemon_watch *watch, const struct lh_view *vi
         resp_reply_push(&reply, 3);
         resp_reply_text(&reply, "lock.event");
         resp_reply_text(&reply, watch->prefix);
-        reply_view(&reply, view, NULL, 0);
+        reply_view(&reply, /* outcome= */ NULL, view, NULL, 0);
     } else {
         char json[4096];
         struct text text;
@@ -146,6 +150,7 @@ static struct daemon_watch *watch_find(const struct daemon_connection *connectio
                                        const char *prefix)
 {
     for (struct list_node *node = connection->watches.first; node != NULL; node = node->next) {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a watch that was freed has left the list */
         struct daemon_watch *watch = LIST_ENTRY(node, struct daemon_watch, node);
         if (strcmp(watch->prefix, prefix) == 0)
             return watch;
@@ -223,12 +228,12 @@ static void watch_reply_stop(struct daemon_slot *slot, const struct daemon_args 
             watch_remove(watch);
         reply_subscribed(&reply, "unsubscribe", args->text[i], connection->watch_count);
     }
-    while (args->count == 1 && connection->watches.first != NULL) {
-        struct daemon_watch *watch =
-            LIST_ENTRY(connection->watches.first, struct daemon_watch, node);
+    for (struct list_node *node;
+         args->count == 1 && (node = list_pop(&connection->watches)) != NULL;) {
+        struct daemon_watch *watch = LIST_ENTRY(node, struct daemon_watch, node);
         char prefix[LH_KEY_SIZE];
         text_copy(prefix, sizeof prefix, watch->prefix);
-        watch_remove(watch);
+        watch_end(watch);
         reply_subscribed(&reply, "unsubscribe", prefix, connection->watch_count);
         replies++;
     }
@@ -256,8 +261,7 @@ void verb_unwatch(struct daemon_slot *slot, const struct daemon_args *args,
         return;
     }
     if (args->count == 1) {
-        while (connection->watches.first != NULL)
-            watch_remove(LIST_ENTRY(connection->watches.first, struct daemon_watch, node));
+        watches_end_all(connection);
     } else {
         struct daemon_watch *watch = watch_find(connection, args->text[1]);
         if (watch != NULL)

@@ -43,7 +43,7 @@ static const struct word all_words[] = {
     {"KEEP", WORD_KEEP, VALUE_NUMBER, AT(keep_ms), 1, TIME_MOST},
     {"STATUS", WORD_STATUS, VALUE_NUMBER, AT(status), 0, 255},
     {"RESULT", WORD_RESULT, VALUE_STRING, AT(result), 0, 0},
-    {"OVERLAP", WORD_OVERLAP, VALUE_NUMBER, AT(overlap_ms), 1, 24 * 3600 * 1000},
+    {"OVERLAP", WORD_OVERLAP, VALUE_NUMBER, AT(overlap_ms), 1, (int64_t)24 * 3600 * 1000},
 };
 
 enum { WORDS_COUNT = sizeof all_words / sizeof all_words[0] };
