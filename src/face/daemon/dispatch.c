@@ -158,6 +158,15 @@ static void dispatch_suggest(const char *name, struct text *out)
 
 /* ---- permission ---- */
 
+static const char *verb_key_in_store(const struct daemon_verb *verb, const char *key,
+                                     char out[LH_KEY_SIZE])
+{
+    struct text text;
+    text_init(&text, out, LH_KEY_SIZE);
+    TEXT_JOIN(&text, verb->prefix, key);
+    return out;
+}
+
 const char *verb_denied_key(const struct daemon_verb *verb, const struct daemon_args *args,
                             const struct may_identity *who, char out_key[LH_KEY_SIZE])
 {
@@ -168,10 +177,11 @@ const char *verb_denied_key(const struct daemon_verb *verb, const struct daemon_
     if (verb->keys == KEYS_COUNTED && words_is_number(args->text[1], &counted))
         count = (size_t)counted;
     for (size_t i = first; i < first + count && i < args->count; i++) {
-        (void)snprintf(out_key, LH_KEY_SIZE, "%s%s", verb->prefix != NULL ? verb->prefix : "",
-                       args->text[i]);
-        if (!may(who, verb->may, out_key))
-            return out_key;
+        const char *key = args->text[i];
+        if (verb->prefix != NULL)
+            key = verb_key_in_store(verb, key, out_key);
+        if (!may(who, verb->may, key))
+            return key;
     }
     return NULL;
 }
@@ -259,23 +269,22 @@ static bool dispatch_start(struct daemon_connection *connection, const struct da
 bool dispatch_command(struct daemon_connection *connection, const struct resp_command *command)
 {
     struct daemon *daemon = connection->daemon;
-    struct daemon_args args;
-    struct daemon_words words;
-    char message[768], denied[LH_KEY_SIZE];
+    struct daemon_args *args = &daemon->args;
+    struct daemon_words *words = &daemon->words;
     struct text why;
-    text_init(&why, message, sizeof message);
-    if (!dispatch_copy_arguments(daemon, command, &args)) {
+    text_init(&why, daemon->refusal, sizeof daemon->refusal);
+    if (!dispatch_copy_arguments(daemon, command, args)) {
         text_add(&why, "Protocol error: an argument contains a NUL byte");
         dispatch_refuse(connection, "ERR", &why);
         connection_end_after_replies(connection);
         return true;
     }
-    const struct daemon_verb *verb = verb_find(args.text[0]);
+    const struct daemon_verb *verb = verb_find(args->text[0]);
     if (verb == NULL) {
         text_add(&why, "unknown command '");
-        text_add_clean(&why, args.text[0], strnlen(args.text[0], 64));
+        text_add_clean(&why, args->text[0], strnlen(args->text[0], 64));
         text_add(&why, "'");
-        dispatch_suggest(args.text[0], &why);
+        dispatch_suggest(args->text[0], &why);
         dispatch_refuse(connection, "ERR", &why);
         return true;
     }
@@ -285,24 +294,24 @@ bool dispatch_command(struct daemon_connection *connection, const struct resp_co
         dispatch_refuse(connection, "ERR", &why);
         return true;
     }
-    if (!dispatch_parse(verb, &args, &words, &why)) {
+    if (!dispatch_parse(verb, args, words, &why)) {
         dispatch_refuse(connection, "ERR", &why);
         return true;
     }
-    if (!dispatch_key_is_valid(verb, &args, dispatch_positional(verb, &args))) {
+    if (!dispatch_key_is_valid(verb, args, dispatch_positional(verb, args))) {
         text_add(&why, "a key must be at most 512 bytes of UTF-8 without control characters");
         dispatch_refuse(connection, "ERR", &why);
         connection_end_after_replies(connection);
         return true;
     }
-    const char *key = verb_denied_key(verb, &args, connection->who, denied);
+    const char *key = verb_denied_key(verb, args, connection->who, daemon->denied_key);
     if (key != NULL) {
         TEXT_JOIN(&why, connection->who->name, " may not use this key with ", verb->name);
         dispatch_refuse(connection, "NOPERM", &why);
         return true;
     }
-    int bucket = dispatch_bucket(verb, &args);
+    int bucket = dispatch_bucket(verb, args);
     if (dispatch_must_wait(connection, verb, bucket))
         return false;
-    return dispatch_start(connection, verb, bucket, &args, &words);
+    return dispatch_start(connection, verb, bucket, args, words);
 }
