@@ -34,6 +34,7 @@ enum {
     VIEW_REPLY_SIZE = 8 * 1024, /* without the encoded record */
     REPLY_SIZE = 8 * 1024 + COMMAND_BULK_MAX,
     KEY_BUCKETS = 64,
+    MEMORY_BURST = 6, /* connections: below the 7 blocks of a size that malloc keeps at hand */
     WORDS_META_MAX = 16,
     API_VERSION = 1,
 };
