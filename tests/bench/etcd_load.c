@@ -23,10 +23,11 @@ static int poll_file;
 static void etcd_post(const struct load_peer *peer, const char *path, const char *body)
 {
     char bytes[1024];
-    int length = snprintf(bytes, sizeof bytes,
-                          "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-                          "Content-Length: %zu\r\n\r\n%s",
-                          path, strlen(body), body);
+    int length =
+        snprintf(bytes, sizeof bytes,
+                 "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                 "Content-Length: %zu\r\n\r\n%s",
+                 path, strlen(body), body);
     load_check(length > 0 && (size_t)length < sizeof bytes, "request");
     load_send(peer, bytes, (size_t)length);
 }
