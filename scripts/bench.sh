@@ -83,6 +83,8 @@ done
 # On a server with the same durability, over TCP as is usual.
 scripts/on-redis.sh plain build/bench/tests/bench_redis
 
+scripts/bench-daemon.sh
+
 if scripts/kube-apiserver.sh --paths >/dev/null; then
     scripts/on-k8s.sh build/bench/tests/bench_k8s
 else

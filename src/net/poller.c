@@ -29,8 +29,9 @@ struct poller {
     /* Events from the kernel whose callbacks have not run yet. */
     struct epoll_event batch[BATCH];
     int batch_next, batch_count;
-    bool waited;   /* poller_wait() has filled the batch for the next step */
-    char *scratch; /* allocated when first used */
+    unsigned burst; /* 0: none */
+    bool waited;    /* poller_wait() has filled the batch for the next step */
+    char *scratch;  /* allocated when first used */
 };
 
 static void poller_arm_timer(struct poller *poller)
@@ -79,6 +80,11 @@ void poller_free(struct poller **poller_pointer)
 void poller_set_exact(struct poller *poller)
 {
     poller->exact = true;
+}
+
+void poller_set_burst(struct poller *poller, unsigned watches)
+{
+    poller->burst = watches;
 }
 
 int poller_fd(const struct poller *poller)
@@ -152,6 +158,7 @@ void poller_wait(struct poller *poller, int most_ms)
 static void poller_run_watches(struct poller *poller)
 {
     uint64_t count;
+    unsigned handled = 0;
     if (!poller->waited)
         poller_wait(poller, /* most_ms= */ 0);
     poller->waited = false;
@@ -163,6 +170,8 @@ static void poller_run_watches(struct poller *poller)
         } else if (read(poller->timer, &count, sizeof count) > 0) {
             poller->armed_ms = POLLER_NEVER;
         }
+        if (poller->burst > 0 && ++handled % poller->burst == 0)
+            poller_run_deferred(poller);
     }
 }
 

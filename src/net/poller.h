@@ -70,6 +70,8 @@ void poller_wait(struct poller *poller, int most_ms);
 /* Handles descriptors first, then timers, so that a reply that arrived in time counts even if this
  * step is late; then deferred callbacks. */
 void poller_step(struct poller *poller);
+/* A step then runs deferred callbacks also after each so many watches. 0: only at its end. */
+void poller_set_burst(struct poller *poller, unsigned watches);
 /* Runs only the deferred callbacks. */
 void poller_run_deferred(struct poller *poller);
 

@@ -202,16 +202,13 @@ bool resp_is(const struct resp_item *item, const char *text)
 
 size_t resp_head(char kind, uint64_t number, char *out)
 {
-    char digits[RESP_HEAD_MAX];
-    size_t count = 0, length = 0;
-    do {
-        digits[count++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    out[length++] = kind;
-    while (count > 0)
-        out[length++] = digits[--count];
-    out[length++] = '\r';
-    out[length++] = '\n';
-    return length;
+    size_t length = 2; /* the type and the last digit */
+    for (uint64_t left = number; left > 9; left /= 10)
+        length++;
+    out[0] = kind;
+    for (size_t at = length - 1; at > 0; at--, number /= 10)
+        out[at] = (char)('0' + number % 10);
+    out[length] = '\r';
+    out[length + 1] = '\n';
+    return length + 2;
 }

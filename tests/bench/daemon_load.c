@@ -6,7 +6,9 @@
  *   daemon_load handover PORT ECHO_PORT WAITERS ROUNDS medians of a hand-over, and of a bare round
  *                                                      trip to the echo beside it, in microseconds
  *   daemon_load verb PORT VERB KEY COUNT               one verb, one request after the other
- *   daemon_load echo                                   a server that prints its port, until killed
+ *   daemon_load hold PORT LOCKS CLIENTS                holds locks, and lets the clients wait for
+ * one more; then prints a line and stays daemon_load echo                                   a
+ * server that prints its port, until killed
  */
 #include "load_peer.h"
 #include "rounds.h"
@@ -68,8 +70,8 @@ static void acquire_send(struct load_peer *peer)
     char bytes[PIPELINE_MOST * 96];
     size_t length = 0;
     for (; peer->number < pipeline && to_send > 0; peer->number++, to_send--)
-        length += load_command(bytes + length, "LOCK.ACQUIRE key:%012" PRIu64 " holder 30000",
-                               key_number++);
+        length += load_command(bytes + length, "LOCK.ACQUIRE key:%012" PRIu64 " holder %d",
+                               key_number++, TTL_MS);
     load_send(peer, bytes, length);
 }
 
@@ -241,6 +243,26 @@ static void load_verb(uint16_t port, const char *verb, const char *key, uint64_t
     load_close(&peer);
 }
 
+/* ---- a full daemon ---- */
+
+static void load_hold(uint16_t port, uint64_t locks, size_t clients)
+{
+    struct load_reply reply;
+    char bytes[LOAD_COMMAND_MAX];
+    pipeline = 64;
+    load_acquire(port, /* clients= */ 1, locks);
+    load_open_all(port, clients);
+    load_call(&peers[0], &reply, "LOCK.ACQUIRE full holder %d", TTL_MS);
+    load_check(reply.ok, reply.outcome);
+    for (size_t i = 1; i < clients; i++)
+        load_send(&peers[i], bytes,
+                  load_command(bytes, "LOCK.ACQUIRE full holder %d WAIT %d", TTL_MS, TTL_MS));
+    load_call(&peers[0], &reply, "PING");
+    printf("full\n");
+    (void)fflush(stdout);
+    (void)pause();
+}
+
 /* ---- the echo ---- */
 
 static void load_echo(void)
@@ -286,6 +308,8 @@ int main(int count, char **words)
     else if (strcmp(mode, "handover") == 0 && count == 6)
         load_handover(port, (uint16_t)load_number(words[3]), load_number(words[4]),
                       load_number(words[5]));
+    else if (strcmp(mode, "hold") == 0 && count == 5)
+        load_hold(port, load_number(words[3]), load_number(words[4]));
     else if (strcmp(mode, "verb") == 0 && count == 6)
         load_verb(port, words[3], words[4], load_number(words[5]));
     else

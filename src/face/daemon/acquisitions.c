@@ -323,7 +323,8 @@ static void acquire_start(struct daemon_slot *slot, const struct acquire_call *c
     acquisition->id = id;
     acquisition->ttl_ms = call->options.ttl_ms;
     acquisition->waits = waits;
-    (void)snprintf(acquisition->holder, sizeof acquisition->holder, "%s", call->holder);
+    size_t holder_length = strnlen(call->holder, sizeof acquisition->holder - 1);
+    memcpy(acquisition->holder, call->holder, holder_length); /* too long: it is refused */
     acquisition->binds = (call->words->given & WORD_BIND) != 0;
     daemon->waiters += waits ? 1 : 0;
     if (id != NULL)

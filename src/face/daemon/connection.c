@@ -171,6 +171,7 @@ static size_t connection_on_bytes(void *owner, const char *bytes, size_t length)
     static const struct resp_command_limits limits = {.bulk_max = COMMAND_BULK_MAX,
                                                       .total_max = COMMAND_MAX};
     struct daemon_connection *connection = owner;
+    struct resp_command *command = &connection->daemon->command;
     size_t used = 0;
     if (!connection_account(connection)) {
         daemon_log(connection->daemon, DAEMON_WARNING, "connection_cut",
@@ -179,20 +180,19 @@ static size_t connection_on_bytes(void *owner, const char *bytes, size_t length)
         return length;
     }
     while (used < length && !connection->ending) {
-        struct resp_command command;
         size_t size = 0;
         const char *wrong = NULL;
         if (connection->slot_count >= PIPELINE_MAX || connection->alone != NULL)
             break;
         enum resp_result result =
-            resp_command_feed(bytes + used, length - used, &limits, &command, &size, &wrong);
+            resp_command_feed(bytes + used, length - used, &limits, command, &size, &wrong);
         if (result == RESP_MORE)
             return used;
         if (result == RESP_BROKEN) {
             connection_refuse(connection, wrong);
             return length;
         }
-        if (command.count > 0 && !dispatch_command(connection, &command))
+        if (command->count > 0 && !dispatch_command(connection, command))
             break;
         used += size;
     }

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -222,6 +223,10 @@ struct daemon *daemon_new(struct lh_client **client, const struct daemon_options
     daemon->turn_end = (struct poller_deferred){.run = daemon_step_store, .owner = daemon};
     daemon->started_ms = host_boot_ms();
     daemon->poller = poller_new();
+    /* Its replies need no waiting: a large batch costs more than it saves. */
+    if (daemon->poller != NULL && options->store != NULL &&
+        strncmp(options->store, "memory:", 7) == 0)
+        poller_set_burst(daemon->poller, MEMORY_BURST);
     daemon->store_watch = (struct poller_watch){
         .file = lh_fd(daemon->client), .ready = daemon_on_store, .owner = daemon};
     if (daemon->poller != NULL && table_init(&daemon->request_ids) &&

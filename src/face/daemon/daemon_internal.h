@@ -32,8 +32,9 @@ enum {
     REQUEST_IDS_LIMIT = 200000,
     KEEP_PLACE_MS = 5000, /* for a client that lost its connection and repeats its request id */
     VIEW_REPLY_SIZE = 8 * 1024, /* without the encoded record */
-    REPLY_SIZE = 8 * 1024 + LH_KEYS_MAX * LH_KEY_SIZE,
+    REPLY_SIZE = 8 * 1024 + COMMAND_BULK_MAX,
     KEY_BUCKETS = 64,
+    MEMORY_BURST = 6, /* connections: below the 7 blocks of a size that malloc keeps at hand */
     WORDS_META_MAX = 16,
     API_VERSION = 1,
 };
@@ -43,6 +44,46 @@ struct daemon_slot;
 struct daemon_verb;
 struct acquisition;
 struct request_id;
+
+/* Arguments, NUL-terminated. */
+struct daemon_args {
+    size_t count;
+    const char *text[RESP_ARGS_MAX];
+};
+
+/* The words of a command: "WAIT 500". Bits of `given` are those of enum daemon_word. */
+enum daemon_word {
+    WORD_WAIT = 1 << 0,
+    WORD_ASYNC = 1 << 1,
+    WORD_SHARED = 1 << 2,
+    WORD_LIMIT = 1 << 3,
+    WORD_PRIORITY = 1 << 4,
+    WORD_COOLDOWN = 1 << 5,
+    WORD_LOCKDELAY = 1 << 6,
+    WORD_META = 1 << 7,
+    WORD_ID = 1 << 8,
+    WORD_BIND = 1 << 9,
+    WORD_CACHED = 1 << 10,
+    WORD_RAW = 1 << 11,
+    WORD_AFTER = 1 << 12,
+    WORD_COUNT = 1 << 13,
+    WORD_NOW = 1 << 14,
+    WORD_PAYLOAD = 1 << 15,
+    WORD_KEEP = 1 << 16,
+    WORD_STATUS = 1 << 17,
+    WORD_RESULT = 1 << 18,
+    WORD_OVERLAP = 1 << 19,
+};
+
+struct daemon_words {
+    unsigned given;
+    int64_t wait_ms, limit, priority, cooldown_ms, lock_delay_ms, count, keep_ms, status,
+        overlap_ms;
+    const char *id, *after, *payload, *result;
+    struct lh_meta meta[WORDS_META_MAX];
+    size_t meta_count;
+    char meta_text[2048];
+};
 
 struct daemon_counters {
     uint64_t connections, commands, refused, cut;
@@ -67,7 +108,11 @@ struct daemon {
     int64_t started_ms;
     struct daemon_counters counters;
     bool stopping, store_readable;
-    char arguments[COMMAND_MAX + RESP_ARGS_MAX]; /* of the command that is being started */
+    /* of the command that is being started; on the stack they would be zeroed every time */
+    struct resp_command command;
+    struct daemon_args args;
+    struct daemon_words words;
+    char arguments[COMMAND_MAX + RESP_ARGS_MAX], denied_key[LH_KEY_SIZE], refusal[768];
     char record[LH_RECORD_SIZE];
     char reply[REPLY_SIZE]; /* that is being written */
 };
@@ -122,46 +167,6 @@ struct acquisition {
     bool asynchronous, binds, waits;
     char *shown_id; /* asynchronous: the id as the client wrote it */
     char holder[LH_HOLDER_SIZE];
-};
-
-/* Arguments, NUL-terminated. */
-struct daemon_args {
-    size_t count;
-    const char *text[RESP_ARGS_MAX];
-};
-
-/* The words of a command: "WAIT 500". Bits of `given` are those of enum daemon_word. */
-enum daemon_word {
-    WORD_WAIT = 1 << 0,
-    WORD_ASYNC = 1 << 1,
-    WORD_SHARED = 1 << 2,
-    WORD_LIMIT = 1 << 3,
-    WORD_PRIORITY = 1 << 4,
-    WORD_COOLDOWN = 1 << 5,
-    WORD_LOCKDELAY = 1 << 6,
-    WORD_META = 1 << 7,
-    WORD_ID = 1 << 8,
-    WORD_BIND = 1 << 9,
-    WORD_CACHED = 1 << 10,
-    WORD_RAW = 1 << 11,
-    WORD_AFTER = 1 << 12,
-    WORD_COUNT = 1 << 13,
-    WORD_NOW = 1 << 14,
-    WORD_PAYLOAD = 1 << 15,
-    WORD_KEEP = 1 << 16,
-    WORD_STATUS = 1 << 17,
-    WORD_RESULT = 1 << 18,
-    WORD_OVERLAP = 1 << 19,
-};
-
-struct daemon_words {
-    unsigned given;
-    int64_t wait_ms, limit, priority, cooldown_ms, lock_delay_ms, count, keep_ms, status,
-        overlap_ms;
-    const char *id, *after, *payload, *result;
-    struct lh_meta meta[WORDS_META_MAX];
-    size_t meta_count;
-    char meta_text[2048];
 };
 
 enum daemon_keys {

@@ -103,9 +103,8 @@ void verb_ping(struct daemon_slot *slot, const struct daemon_args *args,
                const struct daemon_words *words)
 {
     struct resp_reply reply;
-    char bytes[COMMAND_BULK_MAX + 64];
     (void)words;
-    resp_reply_init(&reply, bytes, sizeof bytes, slot_protocol(slot));
+    reply_begin(&reply, slot->daemon, slot_protocol(slot));
     if (slot->connection->protocol < 3 && slot->connection->watch_count > 0) {
         resp_reply_array(&reply, 2); /* as Redis to a subscriber */
         resp_reply_text(&reply, "pong");
@@ -122,9 +121,8 @@ void verb_echo(struct daemon_slot *slot, const struct daemon_args *args,
                const struct daemon_words *words)
 {
     struct resp_reply reply;
-    char bytes[COMMAND_BULK_MAX + 64];
     (void)words;
-    resp_reply_init(&reply, bytes, sizeof bytes, slot_protocol(slot));
+    reply_begin(&reply, slot->daemon, slot_protocol(slot));
     resp_reply_text(&reply, args->text[1]);
     slot_reply(slot, &reply);
 }
