@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Measures the daemon beside other servers on the same disk: bench-daemon.sh [REQUESTS]. Servers run
-# on core 0, generators on core 1, and the two sides alternate: a ratio is the median of seven rounds
-# in which both were measured, with the smallest and the largest one. Aims are reported, never
-# enforced.
+# on core 0, generators on core 1, and the two sides alternate: a ratio is the median of seven
+# rounds in which both were measured, with the smallest and the largest one. Aims are reported,
+# never enforced.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -66,7 +66,8 @@ start_redis() { # start_redis NAME OPTION…: sets port
     shift
     port=$(free_port)
     mkdir "$work/$name.data"
-    start "$name" redis-server --bind 127.0.0.1 --port "$port" --dir "$work/$name.data" --save '' "$@"
+    start "$name" redis-server --bind 127.0.0.1 --port "$port" --dir "$work/$name.data" \
+        --save '' "$@"
     await_port "$name" "$port"
 }
 
@@ -103,7 +104,7 @@ judge() {
 acquire=(LOCK.ACQUIRE key:__rand_int__ holder 30000)
 set_nx=(SET key:__rand_int__ holder NX PX 30000)
 
-# compare WHAT OURS THEIRS AIM MUST: ports. The empty server, whose PING asks no store, is the limit.
+# compare WHAT OURS THEIRS AIM MUST: ports. A PING, which asks no store, is the limit.
 compare() {
     local what=$1 ours=$2 theirs=$3 i
     rm -f "$work"/{ours,theirs,empty}.rate
@@ -116,8 +117,8 @@ compare() {
     printf '  daemon %s, Redis %s, empty server %s\n' "$(spread <"$work/ours.rate")" \
         "$(spread <"$work/theirs.rate")" "$(spread <"$work/empty.rate")"
     paste "$work/ours.rate" "$work/theirs.rate" | awk '{ print $1 / $2 }' | judge "$4" "$5"
-    printf '  16 commands pipelined: daemon %.0f, Redis %.0f\n' "$(rate "$ours" 16 "${acquire[@]}")" \
-        "$(rate "$theirs" 16 "${set_nx[@]}")"
+    printf '  16 commands pipelined: daemon %.0f, Redis %.0f\n' \
+        "$(rate "$ours" 16 "${acquire[@]}")" "$(rate "$theirs" 16 "${set_nx[@]}")"
 }
 
 pairs() { # pairs WHAT PORT

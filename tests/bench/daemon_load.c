@@ -140,7 +140,7 @@ static void handover_wait(struct load_peer *peer)
 {
     char bytes[LOAD_COMMAND_MAX];
     load_send(peer, bytes,
-              load_command(bytes, "LOCK.ACQUIRE handover holder-%zu %d WAIT %d",
+              load_command(bytes, "LOCK.ACQUIRE handover:%d holder-%zu %d WAIT %d", (int)getpid(),
                            (size_t)(peer - peers), TTL_MS, TTL_MS));
 }
 
@@ -162,7 +162,7 @@ static double handover_once(struct load_peer *from, uint64_t *token, struct load
     char bytes[LOAD_COMMAND_MAX];
     struct epoll_event events[2];
     struct load_reply reply = {0};
-    size_t length = load_command(bytes, "LOCK.RELEASE handover %" PRIu64, *token);
+    size_t length = load_command(bytes, "LOCK.RELEASE handover:%d %" PRIu64, (int)getpid(), *token);
     double took = 0, since = rounds_seconds();
     load_send(from, bytes, length);
     for (bool released = false, granted = false; !released || !granted;) {

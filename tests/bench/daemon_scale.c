@@ -178,10 +178,10 @@ int main(int count, char **words)
     }
     peers = rounds_memory(connections * sizeof *peers);
     (void)scale_start("memory:");
-    scale_connections(connections);
     double before = scale_resident();
     scale_hold(locks);
-    scale_judge("locks in memory:", locks, before, LOCK_BYTES_MOST);
+    scale_judge("locks in memory", locks, before, LOCK_BYTES_MOST);
+    scale_connections(connections);
     scale_stop();
     (void)scale_start(store);
     scale_hold(locks);
