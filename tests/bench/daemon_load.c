@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CLIENTS_MOST = 16384, EVENTS = 256, PIPELINE_MOST = 256, TTL_MS = 600000 };
@@ -111,9 +112,9 @@ static void pair_send_acquire(struct load_peer *peer)
 
 static void pair_on_reply(struct load_peer *peer, const struct load_reply *reply)
 {
-    char bytes[LOAD_COMMAND_MAX];
     load_check(reply->ok, reply->outcome);
     if (peer->step++ == 0) {
+        char bytes[LOAD_COMMAND_MAX];
         load_send(peer, bytes,
                   load_command(bytes, "LOCK.RELEASE pair:%zu %" PRIu64, (size_t)(peer - peers),
                                reply->token));
@@ -202,7 +203,8 @@ static void load_handover(uint16_t port, uint16_t echo_port, size_t waiters, siz
         handover_wait(&peers[i]);
     for (size_t i = 0; i < rounds; i++) {
         struct load_peer *next = holder;
-        (void)usleep(200); /* the daemon has queued the last waiter, and is idle */
+        (void)nanosleep(&(struct timespec){.tv_nsec = 200000},
+                        NULL); /* the daemon has queued the last waiter, and is idle */
         bare[i] = handover_bare(&echo);
         took[i] = handover_once(holder, &token, &next);
         handover_wait(holder);

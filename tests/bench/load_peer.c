@@ -17,10 +17,8 @@
 
 enum { WORDS_MOST = 8, ITEMS_MOST = 256 };
 
-void load_check(bool fine, const char *what)
+void load_fail(const char *what)
 {
-    if (fine)
-        return;
     fprintf(stderr, "load: %s: %s\n", what, strerror(errno));
     exit(1);
 }
