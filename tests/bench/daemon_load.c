@@ -68,7 +68,7 @@ static uint64_t to_send, to_receive, key_number, pipeline = 1;
 
 static void acquire_send(struct load_peer *peer)
 {
-    char bytes[PIPELINE_MOST * 96];
+    static char bytes[PIPELINE_MOST * 96 + LOAD_COMMAND_MAX];
     size_t length = 0;
     for (; peer->number < pipeline && to_send > 0; peer->number++, to_send--)
         length += load_command(bytes + length, "LOCK.ACQUIRE key:%012" PRIu64 " holder %d",
