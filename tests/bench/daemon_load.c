@@ -101,7 +101,7 @@ static void load_acquire(uint16_t port, size_t clients, uint64_t count)
 
 static void pair_send_acquire(struct load_peer *peer)
 {
-    char bytes[LOAD_COMMAND_MAX];
+    char bytes[LOAD_COMMAND_MAX] = "";
     if (to_send == 0)
         return;
     to_send--;
@@ -114,7 +114,7 @@ static void pair_on_reply(struct load_peer *peer, const struct load_reply *reply
 {
     load_check(reply->ok, reply->outcome);
     if (peer->step++ == 0) {
-        char bytes[LOAD_COMMAND_MAX];
+        char bytes[LOAD_COMMAND_MAX] = "";
         load_send(peer, bytes,
                   load_command(bytes, "LOCK.RELEASE pair:%zu %" PRIu64, (size_t)(peer - peers),
                                reply->token));
@@ -139,7 +139,7 @@ static void load_pairs(uint16_t port, size_t clients, uint64_t count)
 
 static void handover_wait(struct load_peer *peer)
 {
-    char bytes[LOAD_COMMAND_MAX];
+    char bytes[LOAD_COMMAND_MAX] = "";
     load_send(peer, bytes,
               load_command(bytes, "LOCK.ACQUIRE handover:%d holder-%zu %d WAIT %d", (int)getpid(),
                            (size_t)(peer - peers), TTL_MS, TTL_MS));
@@ -148,7 +148,7 @@ static void handover_wait(struct load_peer *peer)
 /* A round trip to the echo, as long as a command. */
 static double handover_bare(struct load_peer *echo)
 {
-    char bytes[LOAD_COMMAND_MAX];
+    char bytes[LOAD_COMMAND_MAX] = "";
     size_t length = load_command(bytes, "LOCK.RELEASE handover 1234567890123456");
     double since = rounds_seconds();
     load_send(echo, bytes, length);
@@ -160,7 +160,7 @@ static double handover_bare(struct load_peer *echo)
 /* Of the waiter that got the key: its release, until the next one has its grant. */
 static double handover_once(struct load_peer *from, uint64_t *token, struct load_peer *out[1])
 {
-    char bytes[LOAD_COMMAND_MAX];
+    char bytes[LOAD_COMMAND_MAX] = "";
     struct epoll_event events[2];
     struct load_reply reply = {0};
     size_t length = load_command(bytes, "LOCK.RELEASE handover:%d %" PRIu64, (int)getpid(), *token);
@@ -250,7 +250,7 @@ static void load_verb(uint16_t port, const char *verb, const char *key, uint64_t
 static void load_hold(uint16_t port, uint64_t locks, size_t clients)
 {
     struct load_reply reply;
-    char bytes[LOAD_COMMAND_MAX];
+    char bytes[LOAD_COMMAND_MAX] = "";
     pipeline = 64;
     load_acquire(port, /* clients= */ 1, locks);
     load_open_all(port, clients);

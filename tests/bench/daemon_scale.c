@@ -100,7 +100,7 @@ static void scale_judge(const char *what, size_t count, double before, double mo
 /* New locks with a long TTL, over one connection. */
 static void scale_hold(size_t locks)
 {
-    char bytes[PIPELINE * 128];
+    static char bytes[PIPELINE * 128 + LOAD_COMMAND_MAX];
     struct load_reply reply;
     struct load_peer *peer = rounds_memory(sizeof *peer);
     load_open(peer, scale_port);

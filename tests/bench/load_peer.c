@@ -159,7 +159,7 @@ void load_await(struct load_peer *peer, struct load_reply *out)
 
 void load_call(struct load_peer *peer, struct load_reply *out, const char *format, ...)
 {
-    char command[LOAD_COMMAND_MAX], line[LINE_SIZE];
+    char command[LOAD_COMMAND_MAX] = "", line[LINE_SIZE];
     va_list arguments;
     va_start(arguments, format);
     /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start() has filled it */
