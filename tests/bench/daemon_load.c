@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CLIENTS_MOST = 16384, EVENTS = 256, PIPELINE_MOST = 256, TTL_MS = 600000 };
@@ -67,7 +68,7 @@ static uint64_t to_send, to_receive, key_number, pipeline = 1;
 
 static void acquire_send(struct load_peer *peer)
 {
-    char bytes[PIPELINE_MOST * 96];
+    static char bytes[PIPELINE_MOST * 96 + LOAD_COMMAND_MAX];
     size_t length = 0;
     for (; peer->number < pipeline && to_send > 0; peer->number++, to_send--)
         length += load_command(bytes + length, "LOCK.ACQUIRE key:%012" PRIu64 " holder %d",
@@ -100,7 +101,7 @@ static void load_acquire(uint16_t port, size_t clients, uint64_t count)
 
 static void pair_send_acquire(struct load_peer *peer)
 {
-    char bytes[LOAD_COMMAND_MAX];
+    char bytes[LOAD_COMMAND_MAX] = "";
     if (to_send == 0)
         return;
     to_send--;
@@ -111,9 +112,9 @@ static void pair_send_acquire(struct load_peer *peer)
 
 static void pair_on_reply(struct load_peer *peer, const struct load_reply *reply)
 {
-    char bytes[LOAD_COMMAND_MAX];
     load_check(reply->ok, reply->outcome);
     if (peer->step++ == 0) {
+        char bytes[LOAD_COMMAND_MAX] = "";
         load_send(peer, bytes,
                   load_command(bytes, "LOCK.RELEASE pair:%zu %" PRIu64, (size_t)(peer - peers),
                                reply->token));
@@ -138,16 +139,16 @@ static void load_pairs(uint16_t port, size_t clients, uint64_t count)
 
 static void handover_wait(struct load_peer *peer)
 {
-    char bytes[LOAD_COMMAND_MAX];
+    char bytes[LOAD_COMMAND_MAX] = "";
     load_send(peer, bytes,
-              load_command(bytes, "LOCK.ACQUIRE handover holder-%zu %d WAIT %d",
+              load_command(bytes, "LOCK.ACQUIRE handover:%d holder-%zu %d WAIT %d", (int)getpid(),
                            (size_t)(peer - peers), TTL_MS, TTL_MS));
 }
 
 /* A round trip to the echo, as long as a command. */
 static double handover_bare(struct load_peer *echo)
 {
-    char bytes[LOAD_COMMAND_MAX];
+    char bytes[LOAD_COMMAND_MAX] = "";
     size_t length = load_command(bytes, "LOCK.RELEASE handover 1234567890123456");
     double since = rounds_seconds();
     load_send(echo, bytes, length);
@@ -159,10 +160,10 @@ static double handover_bare(struct load_peer *echo)
 /* Of the waiter that got the key: its release, until the next one has its grant. */
 static double handover_once(struct load_peer *from, uint64_t *token, struct load_peer *out[1])
 {
-    char bytes[LOAD_COMMAND_MAX];
+    char bytes[LOAD_COMMAND_MAX] = "";
     struct epoll_event events[2];
     struct load_reply reply = {0};
-    size_t length = load_command(bytes, "LOCK.RELEASE handover %" PRIu64, *token);
+    size_t length = load_command(bytes, "LOCK.RELEASE handover:%d %" PRIu64, (int)getpid(), *token);
     double took = 0, since = rounds_seconds();
     load_send(from, bytes, length);
     for (bool released = false, granted = false; !released || !granted;) {
@@ -202,7 +203,8 @@ static void load_handover(uint16_t port, uint16_t echo_port, size_t waiters, siz
         handover_wait(&peers[i]);
     for (size_t i = 0; i < rounds; i++) {
         struct load_peer *next = holder;
-        (void)usleep(200); /* the daemon has queued the last waiter, and is idle */
+        (void)nanosleep(&(struct timespec){.tv_nsec = 200000},
+                        NULL); /* the daemon has queued the last waiter, and is idle */
         bare[i] = handover_bare(&echo);
         took[i] = handover_once(holder, &token, &next);
         handover_wait(holder);
@@ -248,7 +250,7 @@ static void load_verb(uint16_t port, const char *verb, const char *key, uint64_t
 static void load_hold(uint16_t port, uint64_t locks, size_t clients)
 {
     struct load_reply reply;
-    char bytes[LOAD_COMMAND_MAX];
+    char bytes[LOAD_COMMAND_MAX] = "";
     pipeline = 64;
     load_acquire(port, /* clients= */ 1, locks);
     load_open_all(port, clients);
@@ -260,7 +262,8 @@ static void load_hold(uint16_t port, uint64_t locks, size_t clients)
     load_call(&peers[0], &reply, "PING");
     printf("full\n");
     (void)fflush(stdout);
-    (void)pause();
+    while (read(peers[0].file, bytes, sizeof bytes) > 0) { /* until the daemon ends */
+    }
 }
 
 /* ---- the echo ---- */

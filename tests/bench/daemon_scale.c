@@ -100,21 +100,19 @@ static void scale_judge(const char *what, size_t count, double before, double mo
 /* New locks with a long TTL, over one connection. */
 static void scale_hold(size_t locks)
 {
-    char bytes[PIPELINE * 128];
+    static char bytes[PIPELINE * 128 + LOAD_COMMAND_MAX];
     struct load_reply reply;
     struct load_peer *peer = rounds_memory(sizeof *peer);
     load_open(peer, scale_port);
-    for (size_t next = 0; next < locks;) {
-        size_t length = 0, count = locks - next < PIPELINE ? locks - next : PIPELINE;
-        for (size_t i = 0; i < count; i++)
-            length +=
-                load_command(bytes + length, "LOCK.ACQUIRE lock:%zu holder 3600000", next + i);
+    for (size_t from = 0; from < locks; from += PIPELINE) {
+        size_t length = 0, end = from + PIPELINE < locks ? from + PIPELINE : locks;
+        for (size_t i = from; i < end; i++)
+            length += load_command(bytes + length, "LOCK.ACQUIRE lock:%zu holder 3600000", i);
         load_send(peer, bytes, length);
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = from; i < end; i++) {
             load_await(peer, &reply);
             load_check(reply.ok, reply.outcome);
         }
-        next += count;
     }
     load_close(peer);
     free(peer);
@@ -178,10 +176,10 @@ int main(int count, char **words)
     }
     peers = rounds_memory(connections * sizeof *peers);
     (void)scale_start("memory:");
-    scale_connections(connections);
     double before = scale_resident();
     scale_hold(locks);
-    scale_judge("locks in memory:", locks, before, LOCK_BYTES_MOST);
+    scale_judge("locks in memory", locks, before, LOCK_BYTES_MOST);
+    scale_connections(connections);
     scale_stop();
     (void)scale_start(store);
     scale_hold(locks);

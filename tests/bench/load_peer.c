@@ -15,12 +15,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { WORDS_MOST = 8, ITEMS_MOST = 256 };
+enum { WORDS_MOST = 8, ITEMS_MOST = 256, LINE_SIZE = LOAD_COMMAND_MAX / 2 };
 
-void load_check(bool fine, const char *what)
+void load_fail(const char *what)
 {
-    if (fine)
-        return;
     fprintf(stderr, "load: %s: %s\n", what, strerror(errno));
     exit(1);
 }
@@ -55,36 +53,39 @@ void load_close(struct load_peer *peer)
     peer->file = -1;
 }
 
-static size_t load_format(char out[LOAD_COMMAND_MAX], const char *format, va_list arguments)
+/* Splits the line at its spaces. */
+static size_t load_encode(char out[LOAD_COMMAND_MAX], char line[LINE_SIZE], int length)
 {
-    char line[LOAD_COMMAND_MAX / 2];
     const char *words[WORDS_MOST];
     size_t count = 0;
-    int length = vsnprintf(line, sizeof line, format, arguments);
-    load_check(length > 0 && (size_t)length < sizeof line, "a command is too long");
+    struct text text;
+    load_check(length > 0 && length < LINE_SIZE, "a command is too long");
     char *rest = NULL;
     for (char *word = strtok_r(line, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
         load_check(count < WORDS_MOST, "a command has too many words");
         words[count++] = word;
     }
-    size_t at = resp_head('*', count, out);
+    text_init(&text, out, LOAD_COMMAND_MAX);
+    text_add(&text, "*");
+    text_add_u64(&text, count);
     for (size_t i = 0; i < count; i++) {
-        size_t size = strlen(words[i]);
-        at += resp_head('$', size, out + at);
-        memcpy(out + at, words[i], size);
-        memcpy(out + at + size, "\r\n", 2);
-        at += size + 2;
+        text_add(&text, "\r\n$");
+        text_add_u64(&text, strlen(words[i]));
+        TEXT_JOIN(&text, "\r\n", words[i]);
     }
-    return at;
+    text_add(&text, "\r\n");
+    return text.length;
 }
 
 size_t load_command(char out[LOAD_COMMAND_MAX], const char *format, ...)
 {
+    char line[LINE_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    size_t length = load_format(out, format, arguments);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start() has filled it */
+    int length = vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    return length;
+    return load_encode(out, line, length);
 }
 
 void load_send(const struct load_peer *peer, const char *bytes, size_t length)
@@ -158,11 +159,12 @@ void load_await(struct load_peer *peer, struct load_reply *out)
 
 void load_call(struct load_peer *peer, struct load_reply *out, const char *format, ...)
 {
-    char command[LOAD_COMMAND_MAX];
+    char command[LOAD_COMMAND_MAX] = "", line[LINE_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    size_t length = load_format(command, format, arguments);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start() has filled it */
+    int length = vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    load_send(peer, command, length);
+    load_send(peer, command, load_encode(command, line, length));
     load_await(peer, out);
 }

@@ -40,8 +40,13 @@ void load_await(struct load_peer *peer, struct load_reply *out);
 /* Sends one command and waits for its reply. */
 __attribute__((format(printf, 3, 4))) void load_call(struct load_peer *peer, struct load_reply *out,
                                                      const char *format, ...);
+_Noreturn void load_fail(const char *what);
 /* Ends the program unless `fine`. */
-void load_check(bool fine, const char *what);
+static inline void load_check(bool fine, const char *what)
+{
+    if (!fine)
+        load_fail(what);
+}
 /* As many open files as the hard limit allows; false if these are fewer. */
 bool load_allow_files(size_t files);
 
