@@ -85,7 +85,7 @@ ERR      | ASYNC needs (ID\|RESP3)             | LOCK.ACQUIRE ~k w 60000 WAIT 5 
 ok       | 'tokens': .*~one.*~two              | LOCK.ACQUIRE_ALL 2 ~one ~two w 60000
 ok       | ^ok: granted                        | LOCK.ACQUIRE_ALL 1 ~alone w 60000 WAIT 5000 ID ~all
 busy     | ~held is held by wfe-7              | LOCK.ACQUIRE_ALL 2 ~aside ~held w 60000
-= | 'state': 'free' | LOCK.ACQUIRE_ALL 2 ~aside ~held w 60000 WAIT 50 ; LOCK.STATUS ~aside
+ok | 'state': 'free' | LOCK.ACQUIRE_ALL 2 ~aside ~held w 60000 WAIT 50 ; LOCK.STATUS ~aside
 cooling  | ~cool was done by                   | LOCK.ACQUIRE_ALL 2 ~aside ~cool w 60000
 ERR      | named twice                         | LOCK.ACQUIRE_ALL 2 ~k ~k w 60000
 ERR      | wrong number of arguments           | LOCK.ACQUIRE_ALL 5 ~k ~l w 60000
@@ -110,15 +110,15 @@ stale    | nothing was changed                 | LOCK.RELEASE ~changed {old}
 stale    | nothing was changed                 | LOCK.RELEASE ~never-was 5
 ERR      | token must be a number above 0      | LOCK.RELEASE ~kept -1
 ERR      | usage: LOCK.RELEASE key token       | LOCK.RELEASE ~kept
-= | 'key': '~held'.*'state': 'held'.*'holder': 'wfe-7'.*'ends_in_ms': [0-9] | LOCK.STATUS ~held
-=        | 'state': 'free'.*'token': None      | LOCK.STATUS ~nobody-wants-it
-=        | 'state': 'cooling'.*'holder': 'wfe-7' | LOCK.STATUS ~cool
-=        | 'state': 'held'.*'holders': [12].*'limit': 2 | LOCK.STATUS ~pool
-=        | 'state': 'held'.*'shared': (True\|1) | LOCK.STATUS ~readers
-=        | 'kind': 'once', 'state': 'held'     | LOCK.STATUS once:~claimed
-=        | 'kind': 'once', .*'result': 'all well' | LOCK.STATUS once:~finished
-=        | 'kind': 'watermark', .*'result': '7' | LOCK.STATUS watermark:~level
-=        | 'record': '\{"leasehold":1,         | LOCK.STATUS ~held RAW
+ok | 'key': '~held'.*'state': 'held'.*'holder': 'wfe-7'.*'ends_in_ms': [0-9] | LOCK.STATUS ~held
+ok       | 'state': 'free'.*'token': None      | LOCK.STATUS ~nobody-wants-it
+ok       | 'state': 'cooling'.*'holder': 'wfe-7' | LOCK.STATUS ~cool
+ok       | 'state': 'held'.*'holders': [12].*'limit': 2 | LOCK.STATUS ~pool
+ok       | 'state': 'held'.*'shared': (True\|1) | LOCK.STATUS ~readers
+ok       | 'kind': 'once', 'state': 'held'     | LOCK.STATUS once:~claimed
+ok       | 'kind': 'once', .*'result': 'all well' | LOCK.STATUS once:~finished
+ok       | 'kind': 'watermark', .*'result': '7' | LOCK.STATUS watermark:~level
+ok       | 'record': '\{"leasehold":1,         | LOCK.STATUS ~held RAW
 ERR      | unknown word 'ROW'; did you mean RAW | LOCK.STATUS ~held ROW
 ok       | 'next': None, 'keys': .*'~held'     | LOCK.LIST ~hel
 ok       | 'keys': \[\]                        | LOCK.LIST ~there-are-none/
@@ -235,13 +235,13 @@ ERR      | not possible while watching         | LOCK.STATUS ~held
 =        | ^\['subscribe', '~s/', 1\]$         | SUBSCRIBE ~s/
 =        | ^\['unsubscribe', '~s/', 0\]$       | UNSUBSCRIBE ~s/
 =        | ^RESET$                             | LOCK.WATCH ~w/ ; RESET
-=        | 'state': 'held'                     | LOCK.STATUS ~held
+ok       | 'state': 'held'                     | LOCK.STATUS ~held
 =        | ^OK$                                | QUIT
 """,
     3: r"""
 ok       | ~w/: watching$                      | LOCK.WATCH ~w/
 ok       | watching$                           | LOCK.WATCH ~w/
-=        | 'state': 'held'                     | LOCK.STATUS ~held
+ok       | 'state': 'held'                     | LOCK.STATUS ~held
 ok       | no longer watched                   | LOCK.UNWATCH ~w/
 ok       | no longer watched                   | LOCK.UNWATCH
 PUSH     | ^\['subscribe', '~s/', 1\]$         | SUBSCRIBE ~s/
