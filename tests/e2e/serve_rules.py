@@ -8,6 +8,7 @@ second daemon. Prints TAP.
 
 import json
 import os
+import re
 import sys
 import time
 
@@ -82,6 +83,17 @@ def a_repeat_takes_over_the_wait():
         assert pairs(a.read())["outcome"] == "busy"
         holder.ok("LOCK.RELEASE", RUN + "over", token)
         assert pairs(b.read())["outcome"] == "ok"
+
+
+def a_repeat_waits_no_longer_than_it_says():
+    with one.connect() as holder, one.connect() as a, one.connect() as b:
+        holder.ok("LOCK.ACQUIRE", RUN + "repeated", "h", HOUR)
+        call = ("LOCK.ACQUIRE", RUN + "repeated", "w", HOUR, "ID", RUN + "repeated")
+        a.send(encode(*call, "WAIT", 60000))
+        waiters(holder, RUN + "repeated", 1)
+        began = time.monotonic()
+        assert b.call(*call, "WAIT", 200)["outcome"] == "busy"
+        assert 0.15 < time.monotonic() - began < 10
 
 
 def a_repeat_takes_over_an_asynchronous_wait():
@@ -353,11 +365,15 @@ def a_slow_reader_is_cut_and_keeps_its_grants():
         assert state(watcher, "slow") == "held"
 
 
+def cuts(client):
+    return re.search(r"cut_connections:(\d+)", client.call("INFO")).group(1)
+
+
 def until_cut(client, flood, watcher):
     """Sends without reading until the daemon cuts; others are served meanwhile."""
     os.set_blocking(client.write_file, False)
-    ends, rest = time.monotonic() + 60, b""
-    while "cut_connections:0" in watcher.call("INFO"):
+    ends, rest, before = time.monotonic() + 60, b"", cuts(watcher)
+    while cuts(watcher) == before:
         assert time.monotonic() < ends, "it is not cut"
         try:
             rest = rest or flood
@@ -495,7 +511,8 @@ def main():
 CASES = (
     repeats_get_the_same_grant, ids_of_another_key_or_holder_mismatch,
     ids_of_several_keys_and_of_once, a_repeat_takes_over_the_wait,
-    a_repeat_takes_over_an_asynchronous_wait, a_cached_refusal_is_marked,
+    a_repeat_waits_no_longer_than_it_says, a_repeat_takes_over_an_asynchronous_wait,
+    a_cached_refusal_is_marked,
     a_waiter_is_granted_after_a_release, a_wait_ends, a_wait_holds_back_what_is_behind_it,
     an_asynchronous_wait_is_pushed, cancel_ends_the_wait_of_another_connection,
     a_waiter_that_has_gone_gets_nothing, a_place_is_kept_and_passed_over,

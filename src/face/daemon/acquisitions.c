@@ -240,7 +240,8 @@ static void acquisition_refuse(struct daemon_slot *slot, enum lh_outcome outcome
     slot_reply_report(slot, &report);
 }
 
-/* The new slot gets the result of the acquisition that waits under the same id. */
+/* The new slot gets the result of the acquisition that waits under the same id, within its own wait
+ * if that is shorter. */
 static void acquisition_take_over(struct acquisition *acquisition, struct daemon_slot *slot,
                                   const struct daemon_words *words)
 {
@@ -254,7 +255,8 @@ static void acquisition_take_over(struct acquisition *acquisition, struct daemon
     acquisition_leave(acquisition);
     if (before != NULL)
         acquisition_refuse(before, LH_BUSY, taken);
-    poller_call_at(acquisition->daemon->poller, &acquisition->keep_timer, POLLER_NEVER);
+    poller_call_at(acquisition->daemon->poller, &acquisition->keep_timer,
+                   words->wait_ms > 0 ? host_boot_ms() + words->wait_ms : POLLER_NEVER);
     acquisition->connection = slot->connection;
     acquisition->slot = slot;
     acquisition->binds = (words->given & WORD_BIND) != 0;
@@ -290,6 +292,11 @@ static bool acquire_by_id(struct daemon_slot *slot, const struct acquire_call *c
     if (strcmp(id->key, joined) != 0 || strcmp(id->holder, call->holder) != 0) {
         acquisition_refuse(slot, LH_MISMATCH,
                            "this request id is in use for another key or holder");
+        return true;
+    }
+    if (id->acquisition != NULL && id->acquisition->waits && call->options.wait_ms == 0) {
+        acquisition_refuse(slot, LH_BUSY,
+                           "this request id waits already; repeat it with WAIT for its result");
         return true;
     }
     if (id->acquisition != NULL) {
