@@ -306,6 +306,18 @@ static void an_invalid_key_ends_at_once(void **state)
     assert_ended(OUTCOME_USAGE, "the store does not lock this key");
 }
 
+static void a_holder_of_an_invalid_key_tries_again(void **state)
+{
+    (void)state;
+    hold();
+    wake();
+    reply(REPLY_INVALID);
+    assert_line("renewing + answer invalid -> renewing");
+    wake();
+    carry_on();
+    assert_int_equal(lease.state, LEASE_HELD);
+}
+
 static void a_denied_holder_tries_until_its_deadline(void **state)
 {
     (void)state;
@@ -484,6 +496,7 @@ int main(void)
         LEASE_TEST(a_denied_ask_ends_at_once),
         LEASE_TEST(a_denied_waiter_ends_at_once),
         LEASE_TEST(an_invalid_key_ends_at_once),
+        LEASE_TEST(a_holder_of_an_invalid_key_tries_again),
         LEASE_TEST(a_denied_holder_tries_until_its_deadline),
         LEASE_TEST(a_denied_release_says_so),
         LEASE_TEST(an_unheard_release_was_ours),

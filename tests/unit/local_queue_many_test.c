@@ -112,7 +112,8 @@ static void a_grant_among_100000_visits_few(void **state)
     print_message("# at most %lu waiters visited; per hand-over %.2f writes and %.2f reads\n",
                   (unsigned long)most, (double)writes / SERVED, (double)us->reads / SERVED);
     assert_true(most <= VISITS_MAX);
-    assert_true(writes <= 2 * SERVED); /* the release that grants, and the next queue position */
+    /* The release that grants, and the next queue position. */
+    assert_true(writes <= 2 * (size_t)SERVED);
 }
 
 static void a_paused_waiter_is_passed_over(void **state)

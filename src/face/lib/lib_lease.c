@@ -526,6 +526,7 @@ struct lh_lease *lease_adopt(struct lh_client *client, const char *key,
     (void)multi_start(&lease->multi);
     lease->held_since_us = since_ms * 1000;
     lease->options.request.key = part->key;
+    lease->options.request.repeatable = false; /* the request id is not the caller's */
     part->deadline_ms = host_boot_ms() + lease->options.request.ttl_ms * 2 / 3;
     atomic_store(&part->token, token);
     atomic_store(&lease->deadline_ms, part->deadline_ms);
