@@ -116,8 +116,6 @@ struct loop *loop_new(const struct loop_callbacks *callbacks)
         loop_free(&loop);
         return NULL;
     }
-    if (!callbacks->lazy)
-        poller_set_exact(loop->poller);
     return loop;
 }
 

@@ -24,7 +24,6 @@ struct loop_callbacks {
     void (*woken)(void *owner); /* loop_wake() was called since */
     void (*after_step)(void *owner); /* at the end of every step; may be NULL */
     void *owner;
-    bool lazy; /* saves system calls: the loop may wake at a time that was postponed since */
 };
 
 /* NULL when out of memory or descriptors. */

@@ -15,7 +15,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-enum { POLLER_MAGIC = 0x4e37, BATCH = 64 };
+enum { POLLER_MAGIC = 0x4e37, BATCH = 64, LATER_MAX = 4 };
 
 struct poller {
     uint32_t magic;
@@ -23,8 +23,9 @@ struct poller {
     size_t watching;
     struct heap times;
     int64_t armed_ms; /* the time of the timerfd; may be earlier than the first timer */
+    unsigned later;   /* times that the first timer became a later one since the timerfd fired */
     int64_t now_ms;   /* when the current step began to run timers */
-    bool exact, stepping, calling;
+    bool stepping, calling;
     struct list deferred; /* run at the end of the step */
     /* Events from the kernel whose callbacks have not run yet. */
     struct epoll_event batch[BATCH];
@@ -34,11 +35,14 @@ struct poller {
     char *scratch;  /* allocated when first used */
 };
 
+/* A busy poller leaves a timer that was postponed, and wakes once for nothing, instead of setting
+ * the timerfd at every request. An idle one sets it, and sleeps. */
 static void poller_arm_timer(struct poller *poller)
 {
     int64_t first_ms = heap_first(&poller->times);
-    bool early_enough = !poller->exact && poller->armed_ms <= first_ms;
-    if (poller->stepping || poller->armed_ms == first_ms || early_enough)
+    if (poller->stepping || poller->armed_ms == first_ms)
+        return;
+    if (poller->armed_ms < first_ms && ++poller->later > LATER_MAX)
         return;
     host_set_timer(poller->timer, first_ms);
     poller->armed_ms = first_ms;
@@ -75,11 +79,6 @@ void poller_free(struct poller **poller_pointer)
     free(poller->scratch);
     free(poller);
     *poller_pointer = NULL;
-}
-
-void poller_set_exact(struct poller *poller)
-{
-    poller->exact = true;
 }
 
 void poller_set_burst(struct poller *poller, unsigned watches)
@@ -169,6 +168,7 @@ static void poller_run_watches(struct poller *poller)
                 call_ready(&event);
         } else if (read(poller->timer, &count, sizeof count) > 0) {
             poller->armed_ms = POLLER_NEVER;
+            poller->later = 0;
         }
         if (poller->burst > 0 && ++handled % poller->burst == 0)
             poller_run_deferred(poller);

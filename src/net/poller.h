@@ -56,9 +56,6 @@ struct poller_deferred {
 struct poller *poller_new(void);
 /* All watches, timers and deferred callbacks must have been removed. Accepts NULL. */
 void poller_free(struct poller **poller);
-/* Arms the timerfd at every change. Otherwise the poller may wake at a time that was postponed
- * since, which costs less if times change often. */
-void poller_set_exact(struct poller *poller);
 
 int poller_fd(const struct poller *poller); /* readable when a step has work to do */
 /* Sleeps until that descriptor is readable (true), at most that long. Wakes faster than poll() or a

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -240,6 +241,39 @@ static void a_deferred_call_comes_last_and_once(void **state)
     assert_string_equal(order, "tabc");
 }
 
+/* As a request does: its timeout is set, it is answered, and the next poll is far away. */
+static void a_request(struct mark *timeout)
+{
+    at(timeout, host_boot_ms() + 30);
+    poller_step(poller);
+    at(timeout, POLLER_NEVER);
+    poller_step(poller);
+}
+
+static bool wakes_within(int most_ms)
+{
+    struct pollfd wait = {.fd = poller_fd(poller), .events = POLLIN};
+    return poll(&wait, 1, most_ms) == 1;
+}
+
+static void an_idle_poller_sleeps_and_a_busy_one_saves_system_calls(void **state)
+{
+    struct mark timeout = new_mark("t"), far = new_mark("f");
+    (void)state;
+    at(&far, host_boot_ms() + 60000);
+    a_request(&timeout);
+    assert_false(wakes_within(100));
+    for (int i = 0; i < 20; i++)
+        a_request(&timeout);
+    assert_true(wakes_within(10000)); /* once, for a timeout that was left */
+    poller_step(poller);
+    assert_false(wakes_within(100));
+    a_request(&timeout);
+    assert_false(wakes_within(100));
+    assert_string_equal(order, "");
+    at(&far, POLLER_NEVER);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +283,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_watch_ended_in_a_step_is_not_called_in_it, begin, finish),
         cmocka_unit_test_setup_teardown(a_wish_can_be_changed, begin, finish),
         cmocka_unit_test_setup_teardown(a_deferred_call_comes_last_and_once, begin, finish),
+        cmocka_unit_test_setup_teardown(an_idle_poller_sleeps_and_a_busy_one_saves_system_calls,
+                                        begin, finish),
     };
     return cmocka_run_group_tests_name("net", tests, NULL, NULL);
 }

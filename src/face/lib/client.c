@@ -451,13 +451,10 @@ static enum lh_outcome client_build(struct lh_client *client, const char *url,
 {
     char message[512] = "";
     struct text why;
-    /* A store that waits for a disk gains nothing from a saved system call; a daemon's loop does.
-     */
     struct loop_callbacks callbacks = {.due = client_on_timer,
                                        .woken = client_on_wake,
                                        .after_step = on_turn_end,
-                                       .owner = client,
-                                       .lazy = !client->driver->waits || client->own_loop};
+                                       .owner = client};
     uint64_t session = client->session = draw_session();
     text_init(&why, message, sizeof message);
     client->loop = loop_new(&callbacks);
