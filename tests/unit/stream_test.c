@@ -139,6 +139,7 @@ static void a_large_answer_and_a_large_request_arrive_whole(void **state)
     for (size_t i = 0; i < sizeof sent; i++)
         sent[i] = (char)(i * 7 + i / 251);
     stream_write(party.stream, sent, sizeof sent);
+    poller_step(kit_net);
     for (int i = 0; i < 10000 && (got_length < sizeof got || party.got_length < sizeof sent); i++) {
         ssize_t length = recv(server, got + got_length, sizeof got - got_length, MSG_DONTWAIT);
         if (length > 0) {
