@@ -58,16 +58,13 @@ rules_of() { # rules_of FILE: what is inside a PrometheusRule
 if command -v promtool >/dev/null; then
     rules_of dist/kubernetes/monitoring/alerts.yaml >"$work/rules.yaml"
     cp tests/e2e/alerts.yaml "$work"
-    status=0
-    promtool check rules "$work/rules.yaml" >"$work/log" 2>&1 || status=$?
-    say "$status" "Prometheus takes the alerts: $(grep -o '[0-9]* rules found' "$work/log")"
-    status=0
-    promtool test rules "$work/alerts.yaml" >"$work/log" 2>&1 || status=$?
-    say "$status" 'they sound when they should, and only then'
+    verdict 'Prometheus accepts the alerts' says 0 '[0-9]+ rules found' \
+        promtool check rules "$work/rules.yaml"
+    verdict 'each fires when it should, and only then' says 0 SUCCESS \
+        promtool test rules "$work/alerts.yaml"
     sed -i 's/> 0.001/> 0.1/' "$work/rules.yaml"
-    status=0
-    ! promtool test rules "$work/alerts.yaml" >"$work/log" 2>&1 || status=1
-    say "$status" 'one that sounds too late is found: the check can fail'
+    verdict 'one that fires too late is found: the check can fail' says 1 FAILED \
+        promtool test rules "$work/alerts.yaml"
 else
     printf '# the alerts are not looked at: there is no promtool\n'
 fi
