@@ -4,7 +4,7 @@
 
 #include "base/nearest.h"
 #include "base/text.h"
-#include "wire/json_pairs.h"
+#include "wire/json_members.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -112,9 +112,10 @@ static void words_suggest(const char *text, unsigned allowed, struct text *why)
 
 static bool words_parse_meta(const char *json, struct daemon_words *out)
 {
-    struct json_pair pairs[WORDS_META_MAX];
-    if (!json_pairs_parse(json, pairs, WORDS_META_MAX, out->meta_text, sizeof out->meta_text,
-                          &out->meta_count))
+    struct json_member pairs[WORDS_META_MAX];
+    if (!json_members_parse(json, pairs, WORDS_META_MAX, out->meta_text, sizeof out->meta_text,
+                            &out->meta_count) ||
+        !json_members_are_strings(pairs, out->meta_count))
         return false;
     for (size_t i = 0; i < out->meta_count; i++)
         out->meta[i] = (struct lh_meta){.name = pairs[i].name, .value = pairs[i].value};
