@@ -208,6 +208,7 @@ void daemon_free(struct daemon *daemon)
     poller_cancel_deferred(&daemon->turn_end);
     slots_free(daemon);
     holds_free(daemon);
+    probe_end(daemon);
     table_done(&daemon->request_ids);
     table_done(&daemon->bindings);
     poller_free(&daemon->poller);

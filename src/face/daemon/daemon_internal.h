@@ -104,6 +104,14 @@ struct daemon_holds {
     uint64_t times[METRIC_HISTOGRAM]; /* of _lock_hold_duration_seconds */
 };
 
+struct daemon_probe {
+    struct list waiters; /* struct probe_waiter */
+    struct poller_timer deadline;
+    bool in_flight, known, down;
+    int64_t at_ms; /* when it became known */
+    char why[LH_TEXT_SIZE];
+};
+
 struct daemon {
     struct lh_client *client;
     const struct daemon_options *options;
@@ -124,6 +132,7 @@ struct daemon {
     int64_t started_ms;
     struct daemon_counters counters;
     struct daemon_holds holds;
+    struct daemon_probe probe;
     size_t other_files; /* open ones that are no connections, when they were counted last */
     bool stopping, store_readable;
     /* of the command that is being started; on the stack they would be zeroed every time */
@@ -351,9 +360,26 @@ void hold_lost(struct daemon *daemon, uint64_t id);
 uint64_t holds_count(const struct daemon *daemon);
 void holds_free(struct daemon *daemon);
 
+/* ---- daemon_probe.c ---- */
+/* One who asks whether the store answers; in the asker's memory. */
+struct probe_waiter {
+    struct list_node node;
+    bool waits;
+    void (*done)(void *user, bool up, const char *why);
+    void *user;
+};
+/* Calls done(), at once if the last result is younger than 1 s, and within 2 s in any case. Not up
+ * while the daemon is stopping. */
+void probe_ask(struct daemon *daemon, struct probe_waiter *waiter);
+/* done() will not be called; also allowed after it was. */
+void probe_cancel(struct daemon *daemon, struct probe_waiter *waiter);
+/* Nobody waits for the result, but the metrics show it. */
+void probe_refresh(struct daemon *daemon);
+void probe_end(struct daemon *daemon);
+
 /* ---- daemon_metrics.c ---- */
 /* The text of /metrics, with the prefix of the options. `out` has DAEMON_METRICS_SIZE bytes. False
- * when out of memory. */
+ * when out of memory. Starts a probe of the store if the last one is old: the next text has it. */
 bool daemon_metrics_write(struct daemon *daemon, struct text *out);
 
 /* ---- verbs_key.c ---- */

@@ -2,7 +2,7 @@
 /*
  * The text of /metrics: the counters of the library under their names (docs/metrics.md), with what
  * only the daemon knows about grants that it does not hold itself, then families of the daemon and
- * of the process. No label contains a key, a holder or an error text. Asks the store nothing.
+ * of the process. No label contains a key, a holder or an error text. Waits for nothing.
  */
 #include "face/daemon/daemon_internal.h"
 
@@ -138,6 +138,8 @@ static void metrics_write_daemon(const struct daemon *daemon, const char *prefix
          UNIT_NUMBER, daemon->bindings.count},
         {"queue_oldest_wait_seconds", "gauge", "Time since the oldest waiting acquisition began.",
          "", UNIT_SECONDS, metrics_oldest_wait_us(daemon)},
+        {"store_up", "gauge", "0 if the last probe of the store failed.", "", UNIT_NUMBER,
+         daemon->probe.down ? 0 : 1},
         {"draining", "gauge", "1 while the daemon is stopping.", "", UNIT_NUMBER,
          daemon->stopping ? 1 : 0},
     };
@@ -188,6 +190,7 @@ bool daemon_metrics_write(struct daemon *daemon, struct text *out)
         prefix = DAEMON_METRICS_PREFIX;
     ASSERT(out->size >= DAEMON_METRICS_SIZE);
     text_clear(out);
+    probe_refresh(daemon);
     if (!metrics_write_library(daemon, prefix, out))
         return false;
     text_init(&text, own, sizeof own);
