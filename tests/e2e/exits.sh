@@ -390,6 +390,7 @@ rows=$(cat <<'ROWS'
 64  | usage    | nothing to serve on; give --listen, --unix or | serve --listen off --unix off
 64  | usage    | serve takes no argument, but got '7379'$     | serve 7379
 64  | usage    | --max-connections: '0' is not a number from 1 | serve --max-connections 0
+64  | usage    | --metrics-prefix must have | serve --metrics-prefix 7x
 64  | usage    | serve has no option '--port'                 | serve --port 7379
 64  | usage    | --stdio takes no value$                      | serve --stdio=yes
 69  | unavailable | not built in: "etcd"                      | serve --stdio --store etcd://h

@@ -26,19 +26,24 @@ static void kit_log(void *user, enum daemon_level level, const char *event, cons
 static const struct daemon_options kit_options = {
     .connections_max = 100, .store = "memory:", .log = kit_log};
 
-struct daemon *kit_daemon_new(void)
+struct daemon *kit_daemon_on(const char *url)
 {
     struct lh_client *client = NULL;
     struct lh_report report = LH_REPORT_INIT;
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     options.own_loop = true;
-    if (lh_open("memory:", &options, &client, &report) != LH_OK) {
+    if (lh_open(url, &options, &client, &report) != LH_OK) {
         fprintf(stderr, "%s\n", report.text);
         abort();
     }
     struct daemon *daemon = daemon_new(&client, &kit_options);
     ASSERT(daemon != NULL);
     return daemon;
+}
+
+struct daemon *kit_daemon_new(void)
+{
+    return kit_daemon_on("memory:");
 }
 
 void kit_daemon_turn(struct daemon *daemon, int most_ms)

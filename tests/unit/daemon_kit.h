@@ -21,6 +21,8 @@ struct peer {
 };
 
 struct daemon *kit_daemon_new(void);
+/* On another store than memory:. */
+struct daemon *kit_daemon_on(const char *url);
 /* One turn of the loop, which waits at most that long for something to do. */
 void kit_daemon_turn(struct daemon *daemon, int most_ms);
 

@@ -3,6 +3,7 @@
 #include "face/cli/cli.h"
 #include "face/daemon/daemon.h"
 #include "wire/json_text.h"
+#include "wire/metrics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,7 @@ static int cmd_serve(struct context *context)
                                      .stdio = settings->stdio,
                                      .connections_max = (size_t)settings->connections_max,
                                      .store = context->shown,
+                                     .metrics_prefix = settings->metrics_prefix,
                                      .log = serve_log,
                                      .ready = serve_ready,
                                      .user = context};
@@ -81,6 +83,9 @@ static int cmd_serve(struct context *context)
         options.address = NULL;
     if (options.address == NULL && options.unix_path == NULL && !settings->stdio)
         return usage_error(context, "nothing to serve on; give --listen, --unix or --stdio");
+    if (!metrics_is_prefix(settings->metrics_prefix))
+        return usage_error(context, "--metrics-prefix must have 1 to 64 letters, digits and "
+                                    "underscores, and must not begin with a digit");
     int status = context_open_store(context);
     if (status != EXIT_DONE)
         return status;
@@ -123,8 +128,17 @@ static const struct option option_max_connections = {.name = "max-connections",
                                                      .default_value = "10000",
                                                      .help = "refuse further connections"};
 
-static const struct option *const serve_options[] = {&option_listen, &option_unix, &option_stdio,
-                                                     &option_max_connections, NULL};
+static const struct option option_metrics_prefix = {
+    .name = "metrics-prefix",
+    .kind = VALUE_TEXT,
+    .value = "PREFIX",
+    .at = offsetof(struct settings, metrics_prefix),
+    .default_value = DAEMON_METRICS_PREFIX,
+    .help = "begin the names of the metrics with PREFIX and an underscore"};
+
+static const struct option *const serve_options[] = {
+    &option_listen,          &option_unix,           &option_stdio,
+    &option_max_connections, &option_metrics_prefix, NULL};
 
 const struct command command_serve = {
     .name = "serve",

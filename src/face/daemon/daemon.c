@@ -48,6 +48,7 @@ static void daemon_on_released(void *user, struct lh_lease *lease, const struct 
 
 void daemon_release(struct daemon *daemon, const char *key, uint64_t token)
 {
+    hold_released(daemon, hold_id(hold_key(daemon, "", key), token), LH_OK);
     if (lh_release_token_start(daemon->client, key, token, /* cooldown_ms= */ 0, daemon_on_released,
                                daemon, NULL) == LH_OK)
         daemon->calls++;
@@ -104,7 +105,7 @@ static void daemon_on_accepted(void *owner, int file, const struct listener_peer
     static const char full[] = "-ERR max number of connections reached; see --max-connections\r\n";
     (void)send(file, full, sizeof full - 1, MSG_NOSIGNAL);
     (void)close(file);
-    daemon->counters.refused++;
+    daemon->counters.full++;
 }
 
 /* False with `why`. */
@@ -206,6 +207,8 @@ void daemon_free(struct daemon *daemon)
         (void)close(daemon->signal_watch.file);
     poller_cancel_deferred(&daemon->turn_end);
     slots_free(daemon);
+    holds_free(daemon);
+    probe_end(daemon);
     table_done(&daemon->request_ids);
     table_done(&daemon->bindings);
     poller_free(&daemon->poller);

@@ -9,7 +9,8 @@
 
 #include "leasehold.h"
 
-#define DAEMON_ADDRESS "127.0.0.1:7379"
+#define DAEMON_ADDRESS        "127.0.0.1:7379"
+#define DAEMON_METRICS_PREFIX "leasehold"
 enum { DAEMON_CONNECTIONS = 10000, DAEMON_CONNECTIONS_LIMIT = 1000000 };
 
 enum daemon_level { DAEMON_INFO, DAEMON_WARNING, DAEMON_ERROR };
@@ -20,7 +21,8 @@ struct daemon_options {
     bool unix_required;    /* a socket in use by another is fatal, not skipped */
     bool stdio;            /* one connection on stdin and stdout; returns when it ends */
     size_t connections_max;
-    const char *store; /* the URL without secrets, for INFO */
+    const char *store;          /* the URL without secrets, for INFO */
+    const char *metrics_prefix; /* NULL: leasehold */
     /* The log; `event` is one word. */
     void (*log)(void *user, enum daemon_level level, const char *event, const char *text);
     /* All sockets are open; the text has one address per line. */

@@ -16,6 +16,7 @@
 #include "net/poller.h"
 #include "net/stream.h"
 #include "runtime/table.h"
+#include "wire/metrics.h"
 #include "wire/resp_command.h"
 #include "wire/resp_reply.h"
 
@@ -37,6 +38,9 @@ enum {
     MEMORY_BURST = 6, /* connections: below the 7 blocks of a size that malloc keeps at hand */
     WORDS_META_MAX = 16,
     API_VERSION = 1,
+    HOLDS_SLOTS = 32768, /* of the table of grants for the metrics … */
+    HOLDS_MAX = 24576,   /* … and how many of them are used */
+    DAEMON_METRICS_SIZE = METRICS_TEXT_MAX + 16 * 1024,
 };
 
 struct daemon_connection;
@@ -86,7 +90,26 @@ struct daemon_words {
 };
 
 struct daemon_counters {
-    uint64_t connections, commands, refused, cut;
+    uint64_t connections, commands, cut;
+    uint64_t refused; /* commands */
+    uint64_t full;    /* connections that were refused */
+};
+
+struct daemon_hold;
+struct daemon_holds {
+    struct daemon_hold *slots; /* NULL: none yet */
+    size_t count;
+    unsigned share; /* one of 2^share grants is kept */
+    uint64_t seed, lost;
+    uint64_t times[METRIC_HISTOGRAM]; /* of _lock_hold_duration_seconds */
+};
+
+struct daemon_probe {
+    struct list waiters; /* struct probe_waiter */
+    struct poller_timer deadline;
+    bool in_flight, known, down;
+    int64_t at_ms; /* when it became known */
+    char why[LH_TEXT_SIZE];
 };
 
 struct daemon {
@@ -99,7 +122,8 @@ struct daemon {
     struct list connections;
     size_t connection_count, buffered;
     struct list free_slots, free_acquisitions; /* kept for reuse */
-    struct list acquisitions;                  /* that wait or are in flight */
+    struct list acquisitions;                  /* that wait or are in flight … */
+    struct list waiting;                       /* … and those with WAIT, the oldest first */
     struct table request_ids;
     struct table bindings; /* by key and token */
     size_t waiters, watches;
@@ -107,6 +131,9 @@ struct daemon {
     uint64_t last_connection;
     int64_t started_ms;
     struct daemon_counters counters;
+    struct daemon_holds holds;
+    struct daemon_probe probe;
+    size_t other_files; /* open ones that are no connections, when they were counted last */
     bool stopping, store_readable;
     /* of the command that is being started; on the stack they would be zeroed every time */
     struct resp_command command;
@@ -147,23 +174,25 @@ struct daemon_slot {
     struct acquisition *acquisition; /* whose result is the reply; NULL: none */
     char *reply;                     /* finished before an earlier one; NULL: not finished */
     size_t reply_length;
-    int bucket;   /* of its key, or -1 */
-    void *memory; /* of the verb, freed with the slot */
+    int bucket;    /* of its key, or -1 */
+    uint64_t hold; /* hold_id() of the grant that the verb renews or ends; hold_key() of a claim */
+    void *memory;  /* of the verb, freed with the slot */
     bool raw;
     bool unused; /* its acquisition and its connection have left it */
 };
 
 /* An acquisition in flight or waiting. The library calls back exactly once. */
 struct acquisition {
-    struct list_node node;   /* of the connection's; or of free ones */
-    struct list_node in_all; /* of the daemon's */
+    struct list_node node;       /* of the connection's; or of free ones */
+    struct list_node in_all;     /* of the daemon's … */
+    struct list_node in_waiting; /* … and if it waits, of those */
     struct daemon *daemon;
     struct daemon_connection *connection; /* NULL: it has ended */
     struct daemon_slot *slot;             /* NULL: asynchronous, or the connection has ended */
     struct lh_request *started;
     struct request_id *id; /* NULL: none */
     struct poller_timer keep_timer;
-    int64_t ttl_ms;
+    int64_t ttl_ms, began_ms;
     bool asynchronous, binds, waits;
     char *shown_id; /* asynchronous: the id as the client wrote it */
     char holder[LH_HOLDER_SIZE];
@@ -266,6 +295,9 @@ void slot_started(struct daemon_slot *slot, enum lh_outcome outcome,
                   const struct lh_report *report);
 /* An lh_done_fn whose user is the slot. */
 void slot_on_done(void *user, struct lh_lease *lease, const struct lh_report *report);
+/* The same after a renewal or a release of the grant slot->hold. */
+void slot_on_renewed(void *user, struct lh_lease *lease, const struct lh_report *report);
+void slot_on_released(void *user, struct lh_lease *lease, const struct lh_report *report);
 
 /* ---- acquisitions.c ---- */
 void verb_acquire(struct daemon_slot *slot, const struct daemon_args *args,
@@ -312,6 +344,43 @@ void binding_add(struct daemon_connection *connection, const char *key, uint64_t
 void binding_remove(struct daemon *daemon, const char *key, uint64_t token);
 /* Releases the grants, or leaves them to their TTL. */
 void bindings_end(struct daemon_connection *connection, bool release);
+
+/* ---- daemon_holds.c: grants, for the metrics ---- */
+/* Of a key with the prefix of its verb, which may be ""; and of a grant of it. */
+uint64_t hold_key(struct daemon *daemon, const char *prefix, const char *key);
+uint64_t hold_id(uint64_t key, uint64_t token);
+void hold_granted(struct daemon *daemon, uint64_t id, int64_t ttl_ms);
+/* The result of a renewal: stale is a loss. `ttl_ms` if the report does not say when it ends. */
+void hold_renewed(struct daemon *daemon, uint64_t id, const struct lh_report *report,
+                  int64_t ttl_ms);
+/* The result of a release: stale is a loss if the grant is known and was not ended before. */
+void hold_released(struct daemon *daemon, uint64_t id, enum lh_outcome outcome);
+void hold_lost(struct daemon *daemon, uint64_t id);
+/* Grants whose TTL is not over; above HOLDS_MAX an estimate. */
+uint64_t holds_count(const struct daemon *daemon);
+void holds_free(struct daemon *daemon);
+
+/* ---- daemon_probe.c ---- */
+/* One who asks whether the store answers; in the asker's memory. */
+struct probe_waiter {
+    struct list_node node;
+    bool waits;
+    void (*done)(void *user, bool up, const char *why);
+    void *user;
+};
+/* Calls done(), at once if the last result is younger than 1 s, and within 2 s in any case. Not up
+ * while the daemon is stopping. */
+void probe_ask(struct daemon *daemon, struct probe_waiter *waiter);
+/* done() will not be called; also allowed after it was. */
+void probe_cancel(struct daemon *daemon, struct probe_waiter *waiter);
+/* Nobody waits for the result, but the metrics show it. */
+void probe_refresh(struct daemon *daemon);
+void probe_end(struct daemon *daemon);
+
+/* ---- daemon_metrics.c ---- */
+/* The text of /metrics, with the prefix of the options. `out` has DAEMON_METRICS_SIZE bytes. False
+ * when out of memory. Starts a probe of the store if the last one is old: the next text has it. */
+bool daemon_metrics_write(struct daemon *daemon, struct text *out);
 
 /* ---- verbs_key.c ---- */
 void verb_renew(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
