@@ -161,6 +161,11 @@ static void acquisition_on_done(void *user, struct lh_lease *lease, const struct
 {
     struct acquisition *acquisition = user;
     struct request_id *id = acquisition->id;
+    struct lh_report stopping;
+    if (acquisition->drained && report->outcome == LH_BUSY) {
+        drain_report(&stopping);
+        report = &stopping;
+    }
     bool granted = report->outcome == LH_OK && lease != NULL;
     if (id != NULL) {
         id->acquisition = NULL;
@@ -335,6 +340,8 @@ static void acquire_start(struct daemon_slot *slot, const struct acquire_call *c
     struct lh_report report = LH_REPORT_INIT;
     struct request_id *id = NULL;
     bool waits = call->options.wait_ms != 0;
+    if (drain_refuses(slot))
+        return;
     if (waits && daemon->waiters >= WAITERS_LIMIT) {
         acquisition_refuse(slot, LH_BUSY, "queue full");
         return;
@@ -501,6 +508,23 @@ void acquisitions_orphan(struct daemon_connection *connection)
         poller_call_at(acquisition->daemon->poller, &acquisition->keep_timer,
                        host_boot_ms() + KEEP_PLACE_MS);
         daemon_turn(acquisition->daemon);
+    }
+}
+
+/* A waiter is told at once. One with a request id is told when the library has withdrawn it: its
+ * client repeats it at another daemon, where it must not find a grant that is released here. */
+void acquisitions_drain(struct daemon *daemon)
+{
+    struct lh_report report;
+    drain_report(&report);
+    for (struct list_node *node = daemon->acquisitions.first; node != NULL; node = node->next) {
+        struct acquisition *acquisition = LIST_ENTRY(node, struct acquisition, in_all);
+        if (!acquisition->waits)
+            continue; /* it ends by itself */
+        acquisition->drained = true;
+        if (acquisition->id == NULL)
+            acquisition_answer(acquisition, NULL, &report);
+        acquisition_cancel(acquisition);
     }
 }
 

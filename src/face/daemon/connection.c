@@ -250,8 +250,10 @@ void connection_end_after_replies(struct daemon_connection *connection)
 static void connection_on_ended(void *owner, enum stream_end end, const char *why)
 {
     struct daemon_connection *connection = owner;
-    bool closed = end == STREAM_CLOSED;
-    if (!closed && end != STREAM_CUT)
+    /* A drain ends connections that seem to have no bound grants; a renewal in flight may bind one.
+     */
+    bool closed = end == STREAM_CLOSED && !(connection->daemon->draining && connection->ending);
+    if (!closed && end != STREAM_CUT && end != STREAM_CLOSED)
         daemon_log(connection->daemon, DAEMON_WARNING, "connection_cut", why);
     connection_end(connection, closed ? CONNECTION_PEER_CLOSED : CONNECTION_CUT);
 }

@@ -74,9 +74,9 @@ static void daemon_on_signal(void *owner, unsigned what)
         return;
     daemon_log(daemon, DAEMON_INFO, "stopping",
                info.ssi_signo == SIGTERM ? "received SIGTERM" : "received SIGINT");
-    if (daemon->stopping)
-        _exit(EXIT_FAILURE); /* the second signal: the store does not reply */
-    daemon->stopping = true;
+    if (daemon->draining || daemon->stopping)
+        _exit(EXIT_FAILURE); /* the second signal: grants are left to their TTL */
+    drain_begin(daemon);
 }
 
 static bool daemon_watch_signals(struct daemon *daemon)
@@ -205,6 +205,7 @@ void daemon_free(struct daemon *daemon)
         (void)poller_watch(daemon->poller, &daemon->signal_watch, 0);
     if (daemon->signal_watch.file > 0)
         (void)close(daemon->signal_watch.file);
+    drain_done(daemon);
     poller_cancel_deferred(&daemon->turn_end);
     slots_free(daemon);
     holds_free(daemon);

@@ -135,6 +135,9 @@ struct daemon {
     struct daemon_probe probe;
     size_t other_files; /* open ones that are no connections, when they were counted last */
     bool stopping, store_readable;
+    bool draining; /* a signal was received: no new grants */
+    struct poller_timer drain_timer;
+    int64_t drain_until_ms, drain_linger_ms;
     /* of the command that is being started; on the stack they would be zeroed every time */
     struct resp_command command;
     struct daemon_args args;
@@ -162,6 +165,7 @@ struct daemon_connection {
     bool ending;     /* no further command is read */
     bool input_over; /* stdin has ended: ends when all commands have their replies */
     bool pausing;    /* the stream is paused */
+    bool idle;       /* at the last review of the drain */
     char name[CONNECTION_NAME_MAX + 1];
 };
 
@@ -194,6 +198,7 @@ struct acquisition {
     struct poller_timer keep_timer;
     int64_t ttl_ms, began_ms;
     bool asynchronous, binds, waits;
+    bool drained;   /* cancelled because the daemon stops */
     char *shown_id; /* asynchronous: the id as the client wrote it */
     char holder[LH_HOLDER_SIZE];
 };
@@ -310,9 +315,20 @@ void verb_cancel(struct daemon_slot *slot, const struct daemon_args *args,
 void acquisitions_orphan(struct daemon_connection *connection);
 /* Waiters give up and get their replies. */
 void acquisitions_stop_waiting(struct daemon_connection *connection);
+/* The daemon stops: waiters give up, and are told so. */
+void acquisitions_drain(struct daemon *daemon);
 /* At the end of the daemon: the first, then, when the library has called back, the second. */
 void acquisitions_cancel_all(struct daemon *daemon);
 void acquisitions_free(struct daemon *daemon);
+
+/* ---- drain.c ---- */
+/* Begins the orderly end: sets `draining`, and `stopping` when it is over. */
+void drain_begin(struct daemon *daemon);
+void drain_done(struct daemon *daemon);
+/* The result of what would be a new grant. */
+void drain_report(struct lh_report *out);
+/* True if it has replied so, because the daemon stops. */
+bool drain_refuses(struct daemon_slot *slot);
 
 /* ---- request_ids.c ---- */
 /* A request id in use: what was asked with it, and the acquisition that still waits. */
@@ -419,6 +435,8 @@ void verb_subscribe(struct daemon_slot *, const struct daemon_args *, const stru
 void verb_unsubscribe(struct daemon_slot *, const struct daemon_args *,
                       const struct daemon_words *);
 void watches_end_all(struct daemon_connection *connection);
+/* The daemon stops: the watches end, and the peer is told so. */
+void watches_drain(struct daemon_connection *connection);
 
 /* ---- verbs_session.c ---- */
 void verb_hello(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);

@@ -68,6 +68,8 @@ void verb_once_begin(struct daemon_slot *slot, const struct daemon_args *args,
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
     struct lh_report report = LH_REPORT_INIT;
     char id[65];
+    if (drain_refuses(slot))
+        return;
     if (!words_is_number(args->text[3], &options.ttl_ms) || options.ttl_ms < 1) {
         slot_reply_error(slot, "ERR", "ttl_ms must be a number of milliseconds above 0");
         return;
@@ -176,6 +178,8 @@ void verb_once_mark(struct daemon_slot *slot, const struct daemon_args *args,
 {
     struct lh_completion completion = once_completion(words);
     struct lh_report report = LH_REPORT_INIT;
+    if (drain_refuses(slot))
+        return;
     slot_started(slot,
                  lh_mark_start(slot->daemon->client, args->text[1], &completion, slot_on_done, slot,
                                &report),
