@@ -17,12 +17,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-void daemon_log(const struct daemon *daemon, enum daemon_level level, const char *event,
-                const char *text)
-{
-    daemon->options->log(daemon->options->user, level, event, text);
-}
-
 /* ---- the turn ---- */
 
 static void daemon_step_store(void *owner)
@@ -105,7 +99,8 @@ static void daemon_on_accepted(void *owner, int file, const struct listener_peer
     static const char full[] = "-ERR max number of connections reached; see --max-connections\r\n";
     (void)send(file, full, sizeof full - 1, MSG_NOSIGNAL);
     (void)close(file);
-    daemon->counters.full++;
+    daemon_refused(daemon, REFUSED_CONNECTION, peer->address, /* identity= */ NULL,
+                   "more connections than --max-connections");
 }
 
 /* False with `why`. */
@@ -206,6 +201,7 @@ void daemon_free(struct daemon *daemon)
     if (daemon->signal_watch.file > 0)
         (void)close(daemon->signal_watch.file);
     drain_done(daemon);
+    daemon_log_done(daemon);
     poller_cancel_deferred(&daemon->turn_end);
     slots_free(daemon);
     holds_free(daemon);
