@@ -191,6 +191,7 @@ void daemon_free(struct daemon *daemon)
 {
     daemon_cut_connections(daemon);
     daemon_finish_calls(daemon);
+    claims_free(daemon);
     if (daemon->store_watch.poller != NULL)
         (void)poller_watch(daemon->poller, &daemon->store_watch, 0);
     lh_close(&daemon->client);
