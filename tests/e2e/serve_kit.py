@@ -168,20 +168,24 @@ class Client:
 class Daemon:
     """`leasehold serve` on a port of its own, on a unix socket, or on pipes."""
 
-    def __init__(self, program, store, *options, listen="127.0.0.1:0", unix="off", wait=True):
+    def __init__(self, program, store, *options, listen="127.0.0.1:0", unix="off", http="off",
+                 wait=True):
         self.log = tempfile.TemporaryFile()
-        command = [program, "serve", "--store", store, "--listen", listen, "--unix", unix]
+        command = [program, "serve", "--store", store, "--listen", listen, "--unix", unix, "--http",
+                   http]
         self.process = subprocess.Popen(command + list(options), stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=self.log)
         daemons.append(self)
-        self.address = self.path = None
-        expected = (listen != "off") + (unix != "off")
+        self.address = self.path = self.web = None
+        expected = (listen != "off") + (unix != "off") + (http != "off")
         for _ in range(expected if wait else 0):
             line = self.process.stdout.readline().decode()
             assert line.startswith("listening on "), (line, self.logged())
             name = line[len("listening on "):].strip()
             if name.startswith("/") or name.startswith("unix"):
                 self.path = name.split(":", 1)[-1]
+            elif name.startswith("http"):
+                self.web = ("127.0.0.1", int(name.rsplit(":", 1)[1]))
             else:
                 self.address = ("127.0.0.1", int(name.rsplit(":", 1)[1]))
 

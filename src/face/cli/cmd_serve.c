@@ -59,10 +59,40 @@ static const char *serve_default_socket(void)
     return length < (int)sizeof path ? path : NULL;
 }
 
+enum { HOSTS_MAX = 32 };
+
+/* The names of --host, at the commas. False: too many. */
+static bool serve_split_hosts(const char *names, char *memory, size_t size,
+                              const char *out[HOSTS_MAX + 1])
+{
+    size_t count = 0;
+    out[0] = NULL;
+    if (names == NULL)
+        return true;
+    if (strlen(names) >= size)
+        return false;
+    memcpy(memory, names, strlen(names) + 1);
+    char *rest = memory;
+    for (char *name; (name = strsep(&rest, ",")) != NULL;) {
+        if (name[0] == '\0')
+            continue;
+        if (count == HOSTS_MAX)
+            return false;
+        out[count++] = name;
+        out[count] = NULL;
+    }
+    return true;
+}
+
 static int cmd_serve(struct context *context)
 {
     const struct settings *settings = &context->settings;
+    const char *hosts[HOSTS_MAX + 1];
+    char host_names[4096];
     struct daemon_options options = {.address = settings->listen,
+                                     .http_address = settings->http,
+                                     .http_required = true,
+                                     .hosts = hosts,
                                      .unix_path = settings->unix_path,
                                      .unix_required = true,
                                      .stdio = settings->stdio,
@@ -81,8 +111,18 @@ static int cmd_serve(struct context *context)
     }
     if (strcmp(settings->listen, "off") == 0)
         options.address = NULL;
-    if (options.address == NULL && options.unix_path == NULL && !settings->stdio)
-        return usage_error(context, "nothing to serve on; give --listen, --unix or --stdio");
+    if (settings->http == NULL) {
+        options.http_address = options.address != NULL ? DAEMON_HTTP_ADDRESS : NULL;
+        options.http_required = false;
+    } else if (strcmp(settings->http, "off") == 0) {
+        options.http_address = NULL;
+    }
+    if (!serve_split_hosts(settings->hosts, host_names, sizeof host_names, hosts))
+        return usage_error(context, "--host has too many names; at most 32");
+    if (options.address == NULL && options.http_address == NULL && options.unix_path == NULL &&
+        !settings->stdio)
+        return usage_error(context,
+                           "nothing to serve on; give --listen, --http, --unix or --stdio");
     if (!metrics_is_prefix(settings->metrics_prefix))
         return usage_error(context, "--metrics-prefix must have 1 to 64 letters, digits and "
                                     "underscores, and must not begin with a digit");
@@ -102,6 +142,21 @@ static const struct option option_listen = {
     .default_value = DAEMON_ADDRESS,
     .help = "address and port of RESP: HOST:PORT, PORT (on loopback), or off; port 0 takes a "
             "free one and prints it"};
+
+static const struct option option_http = {
+    .name = "http",
+    .kind = VALUE_TEXT,
+    .value = "ADDR",
+    .at = offsetof(struct settings, http),
+    .help = "address and port of HTTP, as --listen; default " DAEMON_HTTP_ADDRESS
+            ", which is skipped if it is in use, and off with --listen off"};
+
+static const struct option option_host = {
+    .name = "host",
+    .kind = VALUE_TEXT,
+    .value = "NAME,...",
+    .at = offsetof(struct settings, hosts),
+    .help = "names by which HTTP clients reach this daemon, beside addresses and localhost"};
 
 static const struct option option_unix = {
     .name = "unix",
@@ -137,7 +192,7 @@ static const struct option option_metrics_prefix = {
     .help = "begin the names of the metrics with PREFIX and an underscore"};
 
 static const struct option *const serve_options[] = {
-    &option_listen,          &option_unix,           &option_stdio,
+    &option_listen,          &option_http,           &option_host, &option_unix, &option_stdio,
     &option_max_connections, &option_metrics_prefix, NULL};
 
 const struct command command_serve = {
@@ -148,8 +203,9 @@ const struct command command_serve = {
         "Serves the store to programs of any language through the protocol of Redis (RESP2 and "
         "RESP3): any Redis client is a client. LOCK.ACQUIRE key holder ttl_ms takes a lock, "
         "LOCK.RENEW key token renews it, LOCK.RELEASE key token gives it back; ONCE.* and "
-        "WATERMARK.* serve ids that are done once and stored positions. docs/daemon.md lists all "
-        "commands and the rules for clients.\n\n"
+        "WATERMARK.* serve ids that are done once and stored positions. HTTP serves the same with "
+        "JSON, and /metrics. docs/daemon.md lists all commands, paths and the rules for "
+        "clients.\n\n"
         "A grant belongs to its client, not to the daemon: it lives by its TTL, and any daemon of "
         "the same store renews and releases it by its token. With BIND the daemon renews it, and "
         "releases it when the client closes its connection.\n\n"
@@ -157,6 +213,7 @@ const struct command command_serve = {
         "grants stay. Logs are JSON lines on stderr.",
     .example = "leasehold serve --store redis://cache:6379\n"
                "redis-cli -p 7379 LOCK.ACQUIRE backup host-1 30000\n"
+               "curl http://127.0.0.1:7380/v1/locks/backup\n"
                "leasehold serve --stdio --store file:/var/lib/app/locks.log",
     .options = serve_options,
     .min_args = 0,

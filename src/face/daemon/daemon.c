@@ -3,7 +3,7 @@
  * The life of the daemon: sockets, signals, and the turn of the loop. In one turn all readable
  * connections start their commands, then the store is stepped once, then all replies are sent.
  */
-#include "face/daemon/daemon_internal.h"
+#include "face/daemon/http_face.h"
 
 #include "base/text.h"
 #include "process/host.h"
@@ -95,17 +95,28 @@ static bool daemon_watch_signals(struct daemon *daemon)
 
 /* ---- sockets ---- */
 
-static void daemon_on_accepted(void *owner, int file, const struct listener_peer *peer)
+static void daemon_accept(struct daemon *daemon, int file, const struct listener_peer *peer,
+                          enum connection_protocol protocol)
 {
-    struct daemon *daemon = owner;
     if (daemon->connection_count < daemon->options->connections_max) {
-        connection_open(daemon, file, file, peer->address);
+        connection_open(daemon, file, file, peer->address, protocol);
         return;
     }
     static const char full[] = "-ERR max number of connections reached; see --max-connections\r\n";
-    (void)send(file, full, sizeof full - 1, MSG_NOSIGNAL);
+    const char *text = protocol == CONNECTION_HTTP ? http_full : full;
+    (void)send(file, text, strlen(text), MSG_NOSIGNAL);
     (void)close(file);
     daemon->counters.full++;
+}
+
+static void daemon_on_accepted(void *owner, int file, const struct listener_peer *peer)
+{
+    daemon_accept(owner, file, peer, CONNECTION_RESP);
+}
+
+static void daemon_on_web_accepted(void *owner, int file, const struct listener_peer *peer)
+{
+    daemon_accept(owner, file, peer, CONNECTION_HTTP);
 }
 
 /* False with `why`. */
@@ -126,11 +137,30 @@ static bool daemon_listen_unix(struct daemon *daemon, const struct listener_call
     return true;
 }
 
+/* False with `why`. */
+static bool daemon_listen_web(struct daemon *daemon, struct text *why)
+{
+    struct listener_callbacks callbacks = {.accepted = daemon_on_web_accepted, .owner = daemon};
+    daemon->http = http_face_new(daemon);
+    if (daemon->http == NULL) {
+        text_add(why, "out of memory");
+        return false;
+    }
+    daemon->web = listener_open_tcp(daemon->poller, daemon->options->http_address, &callbacks, why);
+    if (daemon->web != NULL)
+        return true;
+    if (daemon->options->http_required)
+        return false;
+    daemon_log(daemon, DAEMON_WARNING, "socket_skipped", why->bytes);
+    text_clear(why);
+    return true;
+}
+
 static bool daemon_listen(struct daemon *daemon, struct text *why)
 {
     struct listener_callbacks callbacks = {.accepted = daemon_on_accepted, .owner = daemon};
     if (daemon->options->stdio) {
-        connection_open(daemon, STDIN_FILENO, STDOUT_FILENO, "stdio");
+        connection_open(daemon, STDIN_FILENO, STDOUT_FILENO, "stdio", CONNECTION_RESP);
         return true;
     }
     if (daemon->options->address != NULL) {
@@ -140,24 +170,30 @@ static bool daemon_listen(struct daemon *daemon, struct text *why)
     }
     if (daemon->options->unix_path != NULL && !daemon_listen_unix(daemon, &callbacks, why))
         return false;
-    if (daemon->tcp != NULL || daemon->local != NULL)
+    if (daemon->options->http_address != NULL && !daemon_listen_web(daemon, why))
+        return false;
+    if (daemon->tcp != NULL || daemon->local != NULL || daemon->web != NULL)
         return true;
     text_clear(why);
-    text_add(why, "no socket is open: give --listen, --unix or --stdio");
+    text_add(why, "no socket is open: give --listen, --http, --unix or --stdio");
     return false;
 }
 
 static void daemon_announce(struct daemon *daemon)
 {
+    const struct listener *all[] = {daemon->tcp, daemon->local, daemon->web};
     char addresses[1024];
     struct text text;
     text_init(&text, addresses, sizeof addresses);
-    if (daemon->tcp != NULL)
-        listener_describe(daemon->tcp, &text);
-    if (daemon->tcp != NULL && daemon->local != NULL)
-        text_add(&text, "\n");
-    if (daemon->local != NULL)
-        listener_describe(daemon->local, &text);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (all[i] == NULL)
+            continue;
+        if (text.length > 0)
+            text_add(&text, "\n");
+        if (all[i] == daemon->web)
+            text_add(&text, "http://");
+        listener_describe(all[i], &text);
+    }
     daemon->options->ready(daemon->options->user, addresses);
 }
 
@@ -176,6 +212,7 @@ static void daemon_cut_connections(struct daemon *daemon)
 {
     listener_free(&daemon->tcp);
     listener_free(&daemon->local);
+    listener_free(&daemon->web);
     while (daemon->connections.first != NULL)
         connection_end(LIST_ENTRY(daemon->connections.first, struct daemon_connection, node),
                        CONNECTION_CUT);
@@ -196,6 +233,7 @@ void daemon_free(struct daemon *daemon)
 {
     daemon_cut_connections(daemon);
     daemon_finish_calls(daemon);
+    http_face_free(daemon);
     if (daemon->store_watch.poller != NULL)
         (void)poller_watch(daemon->poller, &daemon->store_watch, 0);
     lh_close(&daemon->client);

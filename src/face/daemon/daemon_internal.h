@@ -17,6 +17,7 @@
 #include "net/stream.h"
 #include "runtime/table.h"
 #include "wire/metrics.h"
+#include "wire/json_members.h"
 #include "wire/resp_command.h"
 #include "wire/resp_reply.h"
 
@@ -43,15 +44,21 @@ enum {
     DAEMON_METRICS_SIZE = METRICS_TEXT_MAX + 16 * 1024,
 };
 
+enum connection_protocol { CONNECTION_RESP, CONNECTION_HTTP };
+
 struct daemon_connection;
 struct daemon_slot;
 struct daemon_verb;
 struct acquisition;
 struct request_id;
+struct http_connection;
+struct http_face;
 
 /* Arguments, NUL-terminated. */
 struct daemon_args {
     size_t count;
+    size_t positional;   /* of them behind the name, before the words; set by the dispatch … */
+    bool has_positional; /* … unless it is known */
     const char *text[RESP_ARGS_MAX];
 };
 
@@ -117,8 +124,9 @@ struct daemon {
     const struct daemon_options *options;
     struct poller *poller;
     struct poller_watch store_watch, signal_watch;
-    struct poller_deferred turn_end; /* one step of the store per turn */
-    struct listener *tcp, *local;
+    struct poller_deferred turn_end;    /* one step of the store per turn */
+    struct listener *tcp, *local, *web; /* RESP, RESP on a unix socket, HTTP */
+    struct http_face *http;             /* NULL: not served */
     struct list connections;
     size_t connection_count, buffered;
     struct list free_slots, free_acquisitions; /* kept for reuse */
@@ -162,10 +170,11 @@ struct daemon_connection {
     struct list bindings;
     struct list watches;
     size_t watch_count, buffered;
-    bool ending;     /* no further command is read */
-    bool input_over; /* stdin has ended: ends when all commands have their replies */
-    bool pausing;    /* the stream is paused */
-    bool idle;       /* at the last review of the drain */
+    bool ending;                  /* no further command is read */
+    bool input_over;              /* stdin has ended: ends when all commands have their replies */
+    bool pausing;                 /* the stream is paused */
+    bool idle;                    /* at the last review of the drain */
+    struct http_connection *http; /* NULL: it speaks RESP */
     char name[CONNECTION_NAME_MAX + 1];
 };
 
@@ -238,7 +247,8 @@ void daemon_release(struct daemon *daemon, const char *key, uint64_t token);
 
 /* ---- connection.c ---- */
 /* Takes ownership of the files. */
-void connection_open(struct daemon *daemon, int in, int out, const char *name);
+void connection_open(struct daemon *daemon, int in, int out, const char *name,
+                     enum connection_protocol protocol);
 enum connection_end {
     CONNECTION_PEER_CLOSED, /* its bound grants are released */
     CONNECTION_CUT,         /* by us, or broken: its grants are left to their TTL (D1) */
@@ -260,6 +270,12 @@ struct daemon_slot *connection_slot(struct daemon_connection *connection);
 struct daemon_slot *connection_slot_before(struct daemon_slot *slot);
 /* Frees the slots that are kept for reuse. */
 void slots_free(struct daemon *daemon);
+/* Bytes that are no reply of a slot. */
+void connection_write(struct daemon_connection *connection, const char *bytes, size_t length);
+/* Counts the buffers of a connection. False: all together are too large, and it was cut. */
+bool connection_account(struct daemon_connection *connection);
+/* Reads no further bytes until a reply was sent. */
+void connection_pause(struct daemon_connection *connection);
 
 /* ---- dispatch.c ---- */
 /* By name in upper or lower case; NULL: none. */
@@ -270,11 +286,22 @@ const char *verb_denied_key(const struct daemon_verb *verb, const struct daemon_
                             const struct may_identity *who, char out_key[LH_KEY_SIZE]);
 /* Starts the command. False: it must wait for an earlier one, and is passed again later. */
 bool dispatch_command(struct daemon_connection *connection, const struct resp_command *command);
+/* The same for arguments that another protocol made, valid until it returns. */
+bool dispatch_args(struct daemon_connection *connection, struct daemon_args *args);
 
 /* ---- words.c ---- */
-/* False with a reason for the peer. Words begin at args->text[from]. */
-bool words_parse(const struct daemon_args *args, size_t from, unsigned allowed,
+/* False with a reason for the peer, which names fields of JSON instead of words with `as_fields`.
+ * Words begin at args->text[from]. */
+bool words_parse(const struct daemon_args *args, size_t from, unsigned allowed, bool as_fields,
                  struct daemon_words *out, struct text *why);
+/* A word as a member of a JSON body; a bool stands for a word without a value. */
+struct word_field {
+    const char *name; /* NULL: only RESP has it */
+    const char *word;
+    unsigned bit;
+    enum json_kind kind;
+};
+bool words_field_at(size_t index, struct word_field *out); /* false behind the last */
 bool words_is_number(const char *text, int64_t *out);
 bool words_is_token(const char *text, uint64_t *out);
 /* The word's bit; 0: it is none. */

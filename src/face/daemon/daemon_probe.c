@@ -16,7 +16,7 @@ enum { PROBE_FRESH_MS = 1000, PROBE_TIMEOUT_MS = 2000 };
 static void probe_answer(const struct daemon *daemon, struct probe_waiter *waiter)
 {
     waiter->waits = false;
-    if (daemon->stopping)
+    if (daemon->stopping || daemon->draining)
         waiter->done(waiter->user, /* up= */ false, PROBE_DRAINING);
     else
         waiter->done(waiter->user, !daemon->probe.down, daemon->probe.why);

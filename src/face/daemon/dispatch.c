@@ -111,6 +111,7 @@ static bool dispatch_copy_arguments(struct daemon *daemon, const struct resp_com
 {
     char *at = daemon->arguments;
     out->count = command->count;
+    out->has_positional = false;
     out->text[0] = out->text[1] = ""; /* the name, and the first argument even if it is missing */
     for (size_t i = 0; i < command->count; i++) {
         const struct resp_argument *argument = &command->args[i];
@@ -210,9 +211,9 @@ static bool dispatch_must_wait(const struct daemon_connection *connection,
 
 /* ---- start ---- */
 
-static bool dispatch_key_is_valid(const struct daemon_verb *verb, const struct daemon_args *args,
-                                  size_t positional)
+static bool dispatch_key_is_valid(const struct daemon_verb *verb, const struct daemon_args *args)
 {
+    size_t positional = args->positional;
     size_t first = verb->keys == KEYS_COUNTED ? 2 : 1;
     size_t end = verb->keys == KEYS_COUNTED  ? positional - 1
                  : verb->keys == KEYS_NONE   ? 1
@@ -236,17 +237,19 @@ static void dispatch_refuse(struct daemon_connection *connection, const char *co
 }
 
 /* False with a reason if the arguments are wrong. */
-static bool dispatch_parse(const struct daemon_verb *verb, const struct daemon_args *args,
+static bool dispatch_parse(const struct daemon_verb *verb, struct daemon_args *args, bool as_fields,
                            struct daemon_words *words, struct text *why)
 {
-    size_t positional = dispatch_positional(verb, args);
-    if (positional == SIZE_MAX) {
+    if (!args->has_positional)
+        args->positional = dispatch_positional(verb, args);
+    if (args->positional == SIZE_MAX) {
         TEXT_JOIN(why, "wrong number of arguments; usage: ", verb->name, " ", verb->usage);
         return false;
     }
-    if (words_parse(args, positional + 1, verb->words, words, why))
+    if (words_parse(args, args->positional + 1, verb->words, as_fields, words, why))
         return true;
-    TEXT_JOIN(why, "; usage: ", verb->name, " ", verb->usage);
+    if (!as_fields)
+        TEXT_JOIN(why, "; usage: ", verb->name, " ", verb->usage);
     return false;
 }
 
@@ -270,23 +273,12 @@ static bool dispatch_start(struct daemon_connection *connection, const struct da
     return true;
 }
 
-bool dispatch_command(struct daemon_connection *connection, const struct resp_command *command)
+bool dispatch_args(struct daemon_connection *connection, struct daemon_args *args)
 {
     struct daemon *daemon = connection->daemon;
-    struct daemon_args *args = &daemon->args;
     struct daemon_words *words = &daemon->words;
     struct text why;
     text_init(&why, daemon->refusal, sizeof daemon->refusal);
-    if (!dispatch_copy_arguments(daemon, command, args)) {
-        text_add(&why, "Protocol error: an argument contains a NUL byte");
-        dispatch_refuse(connection, "ERR", &why);
-        connection_end_after_replies(connection);
-        return true;
-    }
-#ifdef LH_FUZZ_PLANT /* planted bug for the fuzzer: a command without a name gets no reply */
-    if (args->text[0][0] == '\0')
-        return true;
-#endif
     const struct daemon_verb *verb = verb_find(args->text[0]);
     if (verb == NULL) {
         text_add(&why, "unknown command '");
@@ -302,14 +294,15 @@ bool dispatch_command(struct daemon_connection *connection, const struct resp_co
         dispatch_refuse(connection, "ERR", &why);
         return true;
     }
-    if (!dispatch_parse(verb, args, words, &why)) {
+    if (!dispatch_parse(verb, args, connection->http != NULL, words, &why)) {
         dispatch_refuse(connection, "ERR", &why);
         return true;
     }
-    if (!dispatch_key_is_valid(verb, args, dispatch_positional(verb, args))) {
+    if (!dispatch_key_is_valid(verb, args)) {
         text_add(&why, "a key must be at most 512 bytes of UTF-8 without control characters");
         dispatch_refuse(connection, "ERR", &why);
-        connection_end_after_replies(connection);
+        if (connection->http == NULL)
+            connection_end_after_replies(connection);
         return true;
     }
     const char *key = verb_denied_key(verb, args, connection->who, daemon->denied_key);
@@ -322,4 +315,23 @@ bool dispatch_command(struct daemon_connection *connection, const struct resp_co
     if (dispatch_must_wait(connection, verb, bucket))
         return false;
     return dispatch_start(connection, verb, bucket, args, words);
+}
+
+bool dispatch_command(struct daemon_connection *connection, const struct resp_command *command)
+{
+    struct daemon *daemon = connection->daemon;
+    struct daemon_args *args = &daemon->args;
+    if (!dispatch_copy_arguments(daemon, command, args)) {
+        struct text why;
+        text_init(&why, daemon->refusal, sizeof daemon->refusal);
+        text_add(&why, "Protocol error: an argument contains a NUL byte");
+        dispatch_refuse(connection, "ERR", &why);
+        connection_end_after_replies(connection);
+        return true;
+    }
+#ifdef LH_FUZZ_PLANT /* planted bug for the fuzzer: a command without a name gets no reply */
+    if (args->text[0][0] == '\0')
+        return true;
+#endif
+    return dispatch_args(connection, args);
 }

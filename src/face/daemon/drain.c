@@ -109,6 +109,7 @@ void drain_begin(struct daemon *daemon)
     daemon->drain_timer = (struct poller_timer){.due = drain_on_review, .owner = daemon};
     listener_free(&daemon->tcp);
     listener_free(&daemon->local);
+    /* HTTP still accepts: /readyz says that the daemon drains. */
     acquisitions_drain(daemon);
     for (struct list_node *node = daemon->connections.first; node != NULL; node = node->next)
         watches_drain(LIST_ENTRY(node, struct daemon_connection, node));
