@@ -5,6 +5,7 @@
 Without STORE on a Redis server of its own; with one on that of scripts/on-k8s.sh. Prints TAP.
 """
 
+import concurrent.futures
 import os
 import random
 import signal
@@ -13,6 +14,7 @@ import sys
 import time
 
 from serve_kit import Cases, Daemon, Error, daemons, encode, folder, pairs, until
+from serve_web import Web
 
 PROGRAM = os.path.realpath(sys.argv[-1])
 STORE = sys.argv[1] if len(sys.argv) > 2 else None
@@ -105,7 +107,7 @@ class Api:
 
 
 server = Redis() if STORE is None else Api()
-daemon = Daemon(PROGRAM, server.url, "--store-timeout", f"{TIMEOUT_S}s")
+daemon = Daemon(PROGRAM, server.url, "--store-timeout", f"{TIMEOUT_S}s", http="127.0.0.1:0")
 first = daemon.connect()
 token = first.token("LOCK.ACQUIRE", "held", "w", HOUR)
 
@@ -137,10 +139,29 @@ def every_verb_is(outcome):
     assert took < TIMEOUT_S + SLACK_S, f"{took:.1f} s"
 
 
+def by_http(line):
+    with Web(daemon.web) as web:
+        status, reply = web.send(line.replace("TOKEN", token).split())
+        return status, reply["outcome"], int(web.response.getheader("Retry-After", "0"))
+
+
+def every_path_is_unavailable():
+    lines = CALLS.splitlines()
+    with concurrent.futures.ThreadPoolExecutor(len(lines)) as pool:
+        replies = list(pool.map(by_http, lines))
+    wrong = [pair for pair in zip(lines, replies)
+             if pair[1][:2] != (503, "unavailable") or not 1 <= pair[1][2] <= 60]
+    assert not wrong, "\n".join(map(repr, wrong))
+    with Web(daemon.web) as web:
+        assert web.request("GET", "/readyz")[0] == 503
+        assert web.request("GET", "/healthz")[0] == 200
+
+
 def a_stopped_store_is_unavailable():
     server.stop()
     try:
         every_verb_is("unavailable")
+        every_path_is_unavailable()
         subscriptions_are_refused()
     finally:
         server.go_on()
@@ -165,6 +186,8 @@ def a_dead_store_is_unavailable():
 
 def it_is_served_again():
     until(lambda: first.call("LOCK.RENEW", "held", token)["outcome"] == "ok")
+    with Web(daemon.web) as web:
+        until(lambda: web.request("GET", "/readyz")[0] == 200)
     assert first.call("LOCK.ACQUIRE", "held", "v", HOUR)["outcome"] == "busy"
 
 

@@ -65,7 +65,7 @@ class Web:
             fields["Authorization"] = f"Bearer {self.secret}"
         self.connection.request(method, path, body, fields)
         response = self.connection.getresponse()
-        data = response.read()
+        data, self.response = response.read(), response
         if response.getheader("Content-Type") == "application/json":
             return response.status, json.loads(data)
         return response.status, data.decode()
