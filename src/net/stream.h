@@ -85,6 +85,7 @@ void stream_set_paused(struct stream *stream, bool paused);
  * second after the last byte was sent, or after five seconds. `bytes` is not called again, and
  * stream_write() has no effect. */
 void stream_end_after_flush(struct stream *stream);
+const char *stream_name(const struct stream *stream);
 size_t stream_unsent(const struct stream *stream);
 size_t stream_buffered(const struct stream *stream); /* memory of its buffers */
 

@@ -364,6 +364,11 @@ bool stream_adopted_timer(struct stream *stream)
     return stream_read_in(stream);
 }
 
+const char *stream_name(const struct stream *stream)
+{
+    return stream->name;
+}
+
 size_t stream_unsent(const struct stream *stream)
 {
     return stream->out.length;

@@ -15,12 +15,18 @@
 
 enum { KIT_MOST_MS = 20000, FLAT_SIZE = 2 << 20 };
 
-static void kit_log(void *user, enum daemon_level level, const char *event, const char *text)
+static void (*kit_reader)(const struct daemon_line *line);
+
+void kit_read_log(void (*reader)(const struct daemon_line *line))
+{
+    kit_reader = reader;
+}
+
+static void kit_log(void *user, const struct daemon_line *line)
 {
     (void)user;
-    (void)level;
-    (void)event;
-    (void)text;
+    if (kit_reader != NULL)
+        kit_reader(line);
 }
 
 static const struct daemon_options kit_options = {

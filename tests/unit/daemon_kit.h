@@ -23,6 +23,8 @@ struct peer {
 struct daemon *kit_daemon_new(void);
 /* On another store than memory:. */
 struct daemon *kit_daemon_on(const char *url);
+/* Of all daemons from now on; NULL: nobody reads it. */
+void kit_read_log(void (*reader)(const struct daemon_line *line));
 /* One turn of the loop, which waits at most that long for something to do. */
 void kit_daemon_turn(struct daemon *daemon, int most_ms);
 

@@ -334,7 +334,7 @@ static void connections_and_commands(void **state)
     expect_metric("connections{protocol=\"resp\"}", 1);
     expect_metric("connections_cut_total", 1);
     expect_metric("draining", 0);
-    served->stopping = true;
+    served->draining = true;
     expect_metric("draining", 1);
 }
 

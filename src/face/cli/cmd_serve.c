@@ -10,23 +10,29 @@
 #include <string.h>
 #include <unistd.h>
 
-static void serve_log(void *user, enum daemon_level level, const char *event, const char *text)
+static void serve_log(void *user, const struct daemon_line *line)
 {
     static const char *const names[] = {
         [DAEMON_INFO] = "info", [DAEMON_WARNING] = "warning", [DAEMON_ERROR] = "error"};
     const struct context *context = user;
     char time[32], bytes[2048];
-    struct text line;
-    if (context->settings.quiet && level == DAEMON_INFO)
+    struct text json;
+    if (context->settings.quiet && line->level == DAEMON_INFO)
         return;
-    text_init(&line, bytes, sizeof bytes);
-    json_begin(&line);
-    json_add_string(&line, "time", format_time(wall_clock_ms(), time));
-    json_add_string(&line, "level", names[level]);
-    json_add_string(&line, "event", event);
-    json_add_string(&line, "text", text);
-    json_end(&line);
-    fprintf(stderr, "%s\n", line.bytes);
+    text_init(&json, bytes, sizeof bytes);
+    json_begin(&json);
+    json_add_string(&json, "time", format_time(wall_clock_ms(), time));
+    json_add_string(&json, "level", names[line->level]);
+    json_add_string(&json, "event", line->event);
+    if (line->class != NULL) {
+        json_add_string(&json, "class", line->class);
+        json_add_string(&json, "peer", line->peer);
+        json_add_string(&json, "identity", line->identity);
+        json_add_number(&json, "count", (int64_t)line->count);
+    }
+    json_add_string(&json, "text", line->text);
+    json_end(&json);
+    fprintf(stderr, "%s\n", json.bytes);
 }
 
 /* On stdout, so that a script can read the port that was taken; stdio has no address. */
@@ -40,7 +46,7 @@ static void serve_ready(void *user, const char *addresses)
         (void)snprintf(line, sizeof line, "serving %s", one);
         if (!context->settings.quiet)
             printf("listening on %s\n", one);
-        serve_log(user, DAEMON_INFO, "listening", line);
+        serve_log(user, &(struct daemon_line){DAEMON_INFO, .event = "listening", .text = line});
         at += length + (at[length] == '\n' ? 1 : 0);
     }
     (void)fflush(stdout);

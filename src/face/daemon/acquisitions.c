@@ -311,9 +311,11 @@ static bool acquire_by_id(struct daemon_slot *slot, const struct acquire_call *c
     struct request_id *id = request_id_find(slot->daemon, call->id);
     if (id == NULL) {
         *out_id = request_id_new(slot->daemon, call->id, joined, call->holder);
-        if (*out_id == NULL)
-            acquisition_refuse(slot, LH_UNAVAILABLE, "too many request ids are in use; try later");
-        return *out_id == NULL;
+        if (*out_id != NULL)
+            return false;
+        connection_refused(slot->connection, REFUSED_LIMIT, "too many request ids");
+        acquisition_refuse(slot, LH_UNAVAILABLE, "too many request ids are in use; try later");
+        return true;
     }
     if (strcmp(id->key, joined) != 0 || strcmp(id->holder, call->holder) != 0) {
         acquisition_refuse(slot, LH_MISMATCH,
@@ -343,6 +345,7 @@ static void acquire_start(struct daemon_slot *slot, const struct acquire_call *c
     if (drain_refuses(slot))
         return;
     if (waits && daemon->waiters >= WAITERS_LIMIT) {
+        connection_refused(slot->connection, REFUSED_LIMIT, "too many waiters");
         acquisition_refuse(slot, LH_BUSY, "queue full");
         return;
     }
@@ -522,6 +525,8 @@ void acquisitions_drain(struct daemon *daemon)
         if (!acquisition->waits)
             continue; /* it ends by itself */
         acquisition->drained = true;
+        if (acquisition->connection != NULL)
+            connection_refused(acquisition->connection, REFUSED_DRAINING, report.text);
         if (acquisition->id == NULL)
             acquisition_answer(acquisition, NULL, &report);
         acquisition_cancel(acquisition);

@@ -31,8 +31,8 @@ bool connection_account(struct daemon_connection *connection)
 {
     if (connection_count_buffers(connection))
         return true;
-    daemon_log(connection->daemon, DAEMON_WARNING, "connection_cut",
-               "the buffers of all connections exceed 256 MiB");
+    connection_refused(connection, REFUSED_SLOW_CLIENT,
+                       "the buffers of all connections exceed 256 MiB");
     connection_end(connection, CONNECTION_CUT);
     return false;
 }
@@ -178,7 +178,7 @@ void connection_push(struct daemon_connection *connection, const struct resp_rep
 static void connection_refuse(struct daemon_connection *connection, const char *wrong)
 {
     struct daemon_slot *slot = connection_slot(connection);
-    connection->daemon->counters.refused++;
+    connection_refused(connection, REFUSED_PROTOCOL, wrong);
     if (slot != NULL)
         slot_reply_error(slot, "ERR", wrong);
     connection_end_after_replies(connection);
@@ -267,8 +267,10 @@ static void connection_on_ended(void *owner, enum stream_end end, const char *wh
     /* A drain ends connections that seem to have no bound grants; a renewal in flight may bind one.
      */
     bool closed = end == STREAM_CLOSED && !(connection->daemon->draining && connection->ending);
-    if (!closed && end != STREAM_CUT && end != STREAM_CLOSED)
-        daemon_log(connection->daemon, DAEMON_WARNING, "connection_cut", why);
+    if (end == STREAM_OVERFLOWED)
+        connection_refused(connection, REFUSED_SLOW_CLIENT, why);
+    else if (end == STREAM_UNTRUSTED)
+        connection_refused(connection, REFUSED_TLS, why);
     connection_end(connection, closed ? CONNECTION_PEER_CLOSED : CONNECTION_CUT);
 }
 

@@ -17,12 +17,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-void daemon_log(const struct daemon *daemon, enum daemon_level level, const char *event,
-                const char *text)
-{
-    daemon->options->log(daemon->options->user, level, event, text);
-}
-
 /* ---- the turn ---- */
 
 static void daemon_step_store(void *owner)
@@ -106,7 +100,8 @@ static void daemon_accept(struct daemon *daemon, int file, const struct listener
     const char *text = protocol == CONNECTION_HTTP ? http_full : full;
     (void)send(file, text, strlen(text), MSG_NOSIGNAL);
     (void)close(file);
-    daemon->counters.full++;
+    daemon_refused(daemon, REFUSED_CONNECTION, peer->address, /* identity= */ NULL,
+                   "more connections than --max-connections");
 }
 
 static void daemon_on_accepted(void *owner, int file, const struct listener_peer *peer)
@@ -244,6 +239,7 @@ void daemon_free(struct daemon *daemon)
     if (daemon->signal_watch.file > 0)
         (void)close(daemon->signal_watch.file);
     drain_done(daemon);
+    daemon_log_done(daemon);
     poller_cancel_deferred(&daemon->turn_end);
     slots_free(daemon);
     holds_free(daemon);

@@ -16,6 +16,16 @@ enum { DAEMON_CONNECTIONS = 10000, DAEMON_CONNECTIONS_LIMIT = 1000000 };
 
 enum daemon_level { DAEMON_INFO, DAEMON_WARNING, DAEMON_ERROR };
 
+/* A line of the log. */
+struct daemon_line {
+    enum daemon_level level;
+    const char *event; /* one word */
+    const char *text;
+    const char *class; /* of refusals, one word; NULL: it is no refusal, and has none of … */
+    const char *peer, *identity; /* … these; each may be NULL */
+    uint64_t count;              /* of refusals that it stands for */
+};
+
 struct daemon_options {
     const char *address;      /* of TCP; NULL: none */
     const char *http_address; /* NULL: none */
@@ -27,8 +37,7 @@ struct daemon_options {
     size_t connections_max;
     const char *store;          /* the URL without secrets, for INFO */
     const char *metrics_prefix; /* NULL: leasehold */
-    /* The log; `event` is one word. */
-    void (*log)(void *user, enum daemon_level level, const char *event, const char *text);
+    void (*log)(void *user, const struct daemon_line *line);
     /* All sockets are open; the text has one address per line. */
     void (*ready)(void *user, const char *addresses);
     void *user;

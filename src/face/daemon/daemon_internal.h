@@ -98,8 +98,27 @@ struct daemon_words {
 
 struct daemon_counters {
     uint64_t connections, commands, cut;
-    uint64_t refused; /* commands */
-    uint64_t full;    /* connections that were refused */
+};
+
+enum daemon_refusal_class {
+    REFUSED_PROTOCOL, /* not RESP, or bytes that no command may have */
+    REFUSED_COMMAND,  /* unknown, or with wrong arguments */
+    REFUSED_NOT_AUTHENTICATED,
+    REFUSED_CREDENTIAL, /* wrong */
+    REFUSED_NOT_PERMITTED,
+    REFUSED_CONNECTION,  /* beyond --max-connections */
+    REFUSED_SLOW_CLIENT, /* cut */
+    REFUSED_LIMIT,       /* too many waiters, watches or request ids */
+    REFUSED_TLS,         /* the handshake failed */
+    REFUSED_HTTP,        /* malformed */
+    REFUSED_DRAINING,
+    REFUSAL_CLASSES
+};
+
+struct daemon_refusals {
+    uint64_t count;
+    uint64_t unwritten; /* of those, since the last line */
+    int64_t quiet_until_ms;
 };
 
 struct daemon_hold;
@@ -139,6 +158,8 @@ struct daemon {
     uint64_t last_connection;
     int64_t started_ms;
     struct daemon_counters counters;
+    struct daemon_refusals refusals[REFUSAL_CLASSES];
+    struct poller_timer refusals_timer;
     struct daemon_holds holds;
     struct daemon_probe probe;
     size_t other_files; /* open ones that are no connections, when they were counted last */
@@ -238,12 +259,26 @@ struct daemon_verb {
 /* Without sockets and signals. Takes over the client. NULL when out of memory or descriptors. */
 struct daemon *daemon_new(struct lh_client **client, const struct daemon_options *options);
 void daemon_free(struct daemon *daemon);
-void daemon_log(const struct daemon *daemon, enum daemon_level level, const char *event,
-                const char *text);
 /* Something was started: the store is stepped at the end of this turn. */
 void daemon_turn(struct daemon *daemon);
 /* Releases a grant for which nobody waits. */
 void daemon_release(struct daemon *daemon, const char *key, uint64_t token);
+
+/* ---- daemon_log.c ---- */
+void daemon_log(const struct daemon *daemon, enum daemon_level level, const char *event,
+                const char *text);
+/* Counts it, and writes a line unless the class had one within the last second. `peer` and
+ * `identity` may be NULL. `text` has no key, no secret and no bytes of the client, except for 40
+ * clean ones of a command's name. */
+void daemon_refused(struct daemon *daemon, enum daemon_refusal_class class, const char *peer,
+                    const char *identity, const char *text);
+void connection_refused(struct daemon_connection *connection, enum daemon_refusal_class class,
+                        const char *text);
+const char *refusal_class_name(enum daemon_refusal_class class);
+/* Malformed, or not permitted. */
+uint64_t refusals_of_commands(const struct daemon *daemon);
+/* Writes what is left. */
+void daemon_log_done(struct daemon *daemon);
 
 /* ---- connection.c ---- */
 /* Takes ownership of the files. */

@@ -121,14 +121,14 @@ static void metrics_write_daemon(const struct daemon *daemon, const char *prefix
         {"connections_total", "counter", "Connections that were accepted.", "{protocol=\"resp\"}",
          UNIT_NUMBER, counted->connections},
         {"connections_refused_total", "counter", "Connections beyond the maximum.", "", UNIT_NUMBER,
-         counted->full},
+         daemon->refusals[REFUSED_CONNECTION].count},
         {"connections_cut_total", "counter",
          "Connections that broke, or that the daemon ended because of slow or bad clients.", "",
          UNIT_NUMBER, counted->cut},
         {"commands_total", "counter", "Commands that were started.", "", UNIT_NUMBER,
          counted->commands},
         {"commands_refused_total", "counter", "Commands that were malformed or not permitted.", "",
-         UNIT_NUMBER, counted->refused},
+         UNIT_NUMBER, refusals_of_commands(daemon)},
         {"watches", "gauge", "Watches of clients.", "", UNIT_NUMBER, daemon->watches},
         {"buffered_bytes", "gauge", "Unread and unsent bytes of all connections.", "", UNIT_NUMBER,
          daemon->buffered},
@@ -141,7 +141,7 @@ static void metrics_write_daemon(const struct daemon *daemon, const char *prefix
         {"store_up", "gauge", "0 if the last probe of the store failed.", "", UNIT_NUMBER,
          daemon->probe.down ? 0 : 1},
         {"draining", "gauge", "1 while the daemon is stopping.", "", UNIT_NUMBER,
-         daemon->stopping ? 1 : 0},
+         daemon->draining ? 1 : 0},
     };
     metrics_write_build(out, prefix);
     metrics_write_series(out, prefix, series, sizeof series / sizeof series[0]);

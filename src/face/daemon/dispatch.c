@@ -24,7 +24,7 @@
     "[WAIT ms [ASYNC]] [SHARED] [LIMIT n] [PRIORITY n] [COOLDOWN ms] [LOCKDELAY ms] " \
     "[META json] [ID request] [BIND]"
 
-enum { ANY_NUMBER = RESP_ARGS_MAX };
+enum { ANY_NUMBER = RESP_ARGS_MAX, COMMAND_LOGGED_MAX = 40 };
 
 /* name, permission, keys, their prefix, positional arguments, words, alone, subscriber, function,
  * usage */
@@ -227,13 +227,39 @@ static bool dispatch_key_is_valid(const struct daemon_verb *verb, const struct d
     return true;
 }
 
-static void dispatch_refuse(struct daemon_connection *connection, const char *code,
-                            const struct text *why)
+/* `why` is for the peer, and may have its bytes; `logged` is for the log. */
+static void dispatch_refuse(struct daemon_connection *connection, enum daemon_refusal_class class,
+                            const char *code, const struct text *why, const char *logged)
 {
     struct daemon_slot *slot = connection_slot(connection);
-    connection->daemon->counters.refused++;
+    connection_refused(connection, class, logged);
     if (slot != NULL)
         slot_reply_error(slot, code, why->bytes);
+}
+
+static void dispatch_refuse_unknown(struct daemon_connection *connection, const char *name,
+                                    struct text *why)
+{
+    char bytes[128];
+    struct text logged;
+    text_init(&logged, bytes, sizeof bytes);
+    text_add(&logged, "unknown command ");
+    text_add_clean(&logged, name, strnlen(name, COMMAND_LOGGED_MAX));
+    text_add(why, "unknown command '");
+    text_add_clean(why, name, strnlen(name, 64));
+    text_add(why, "'");
+    dispatch_suggest(name, why);
+    dispatch_refuse(connection, REFUSED_COMMAND, "ERR", why, bytes);
+}
+
+static void dispatch_refuse_usage(struct daemon_connection *connection,
+                                  const struct daemon_verb *verb, const struct text *why)
+{
+    char bytes[128];
+    struct text logged;
+    text_init(&logged, bytes, sizeof bytes);
+    TEXT_JOIN(&logged, "wrong arguments of ", verb->name);
+    dispatch_refuse(connection, REFUSED_COMMAND, "ERR", why, bytes);
 }
 
 /* False with a reason if the arguments are wrong. */
@@ -281,26 +307,22 @@ bool dispatch_args(struct daemon_connection *connection, struct daemon_args *arg
     text_init(&why, daemon->refusal, sizeof daemon->refusal);
     const struct daemon_verb *verb = verb_find(args->text[0]);
     if (verb == NULL) {
-        text_add(&why, "unknown command '");
-        text_add_clean(&why, args->text[0], strnlen(args->text[0], 64));
-        text_add(&why, "'");
-        dispatch_suggest(args->text[0], &why);
-        dispatch_refuse(connection, "ERR", &why);
+        dispatch_refuse_unknown(connection, args->text[0], &why);
         return true;
     }
     if (connection->protocol < 3 && connection->watch_count > 0 && !verb->subscriber) {
         TEXT_JOIN(&why, verb->name,
                   " is not possible while watching with RESP2; use another connection or HELLO 3");
-        dispatch_refuse(connection, "ERR", &why);
+        dispatch_refuse(connection, REFUSED_COMMAND, "ERR", &why, why.bytes);
         return true;
     }
     if (!dispatch_parse(verb, args, connection->http != NULL, words, &why)) {
-        dispatch_refuse(connection, "ERR", &why);
+        dispatch_refuse_usage(connection, verb, &why);
         return true;
     }
     if (!dispatch_key_is_valid(verb, args)) {
         text_add(&why, "a key must be at most 512 bytes of UTF-8 without control characters");
-        dispatch_refuse(connection, "ERR", &why);
+        dispatch_refuse(connection, REFUSED_PROTOCOL, "ERR", &why, why.bytes);
         if (connection->http == NULL)
             connection_end_after_replies(connection);
         return true;
@@ -308,7 +330,7 @@ bool dispatch_args(struct daemon_connection *connection, struct daemon_args *arg
     const char *key = verb_denied_key(verb, args, connection->who, daemon->denied_key);
     if (key != NULL) {
         TEXT_JOIN(&why, connection->who->name, " may not use this key with ", verb->name);
-        dispatch_refuse(connection, "NOPERM", &why);
+        dispatch_refuse(connection, REFUSED_NOT_PERMITTED, "NOPERM", &why, why.bytes);
         return true;
     }
     int bucket = dispatch_bucket(verb, args);
@@ -325,7 +347,7 @@ bool dispatch_command(struct daemon_connection *connection, const struct resp_co
         struct text why;
         text_init(&why, daemon->refusal, sizeof daemon->refusal);
         text_add(&why, "Protocol error: an argument contains a NUL byte");
-        dispatch_refuse(connection, "ERR", &why);
+        dispatch_refuse(connection, REFUSED_PROTOCOL, "ERR", &why, why.bytes);
         connection_end_after_replies(connection);
         return true;
     }

@@ -37,6 +37,8 @@ bool drain_refuses(struct daemon_slot *slot)
     if (!slot->daemon->draining)
         return false;
     drain_report(&report);
+    if (slot->connection != NULL)
+        connection_refused(slot->connection, REFUSED_DRAINING, report.text);
     slot_reply_report(slot, &report);
     return true;
 }

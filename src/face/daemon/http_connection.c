@@ -144,6 +144,22 @@ void http_respond(struct daemon_connection *connection, int status, const char *
     http_call_in(http, HTTP_IDLE_MS);
 }
 
+static enum daemon_refusal_class http_refusal_class(int status)
+{
+    switch (status) {
+    case 401:
+        return REFUSED_NOT_AUTHENTICATED;
+    case 403:
+        return REFUSED_NOT_PERMITTED;
+    case 408:
+        return REFUSED_SLOW_CLIENT;
+    case 429:
+        return REFUSED_LIMIT;
+    default:
+        return REFUSED_HTTP;
+    }
+}
+
 void http_refuse(struct daemon_connection *connection, int status, const char *text,
                  const char *fields)
 {
@@ -154,7 +170,7 @@ void http_refuse(struct daemon_connection *connection, int status, const char *t
     TEXT_JOIN(&out, "{\"outcome\":\"", outcome, "\",\"text\":\"", outcome, ": ");
     json_escape(&out, text, strlen(text));
     text_add(&out, "\"}");
-    connection->daemon->counters.refused++;
+    connection_refused(connection, http_refusal_class(status), httpd_response_phrase(status));
     http_respond(connection, status, "application/json", body, out.length, fields);
 }
 

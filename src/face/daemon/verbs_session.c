@@ -198,8 +198,8 @@ void verb_info(struct daemon_slot *slot, const struct daemon_args *args,
         (long long)((host_boot_ms() - daemon->started_ms) / 1000), daemon->options->store,
         daemon->connection_count, daemon->options->connections_max, daemon->waiters,
         daemon->watches, daemon->buffered, (unsigned long long)daemon->counters.connections,
-        (unsigned long long)daemon->counters.commands, (unsigned long long)daemon->counters.refused,
-        (unsigned long long)daemon->counters.cut);
+        (unsigned long long)daemon->counters.commands,
+        (unsigned long long)refusals_of_commands(daemon), (unsigned long long)daemon->counters.cut);
     resp_reply_init(&reply, bytes, sizeof bytes, slot_protocol(slot));
     resp_reply_text(&reply, text);
     slot_reply(slot, &reply);

@@ -191,11 +191,13 @@ static void watch_start(struct daemon_slot *slot, const char *prefix, bool subsc
     }
     if (connection->daemon->draining) {
         drain_report(&report);
+        connection_refused(connection, REFUSED_DRAINING, report.text);
         watch_reply_refused(slot, subscribed, &report);
         return;
     }
     watch = connection->daemon->watches < WATCHES_LIMIT ? calloc(1, sizeof *watch) : NULL;
     if (watch == NULL) {
+        connection_refused(connection, REFUSED_LIMIT, "too many watches");
         slot_reply_error(slot, "ERR", "too many watches; the daemon has at most 256");
         return;
     }
