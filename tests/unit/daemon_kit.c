@@ -28,6 +28,11 @@ static const struct daemon_options kit_options = {
 
 struct daemon *kit_daemon_new(void)
 {
+    return kit_daemon_with(&kit_options);
+}
+
+struct daemon *kit_daemon_with(const struct daemon_options *with)
+{
     struct lh_client *client = NULL;
     struct lh_report report = LH_REPORT_INIT;
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
@@ -36,7 +41,7 @@ struct daemon *kit_daemon_new(void)
         fprintf(stderr, "%s\n", report.text);
         abort();
     }
-    struct daemon *daemon = daemon_new(&client, &kit_options);
+    struct daemon *daemon = daemon_new(&client, with);
     ASSERT(daemon != NULL);
     return daemon;
 }
@@ -56,10 +61,17 @@ struct peer *peer_new(struct daemon *daemon)
     int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair);
     if (peer == NULL || failed != 0)
         abort();
-    connection_open(daemon, pair[0], pair[0], "peer");
+    peer->connection = connection_open(daemon, pair[0], pair[0], "peer");
+    ASSERT(peer->connection != NULL);
     peer->daemon = daemon;
     peer->file = pair[1];
-    peer->connection = LIST_ENTRY(daemon->connections.last, struct daemon_connection, node);
+    return peer;
+}
+
+struct peer *peer_from(struct daemon *daemon, const struct listener_peer *from)
+{
+    struct peer *peer = peer_new(daemon);
+    auth_start(peer->connection, from);
     return peer;
 }
 

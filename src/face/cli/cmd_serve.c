@@ -58,6 +58,18 @@ static const char *serve_default_socket(void)
     return length < (int)sizeof path ? path : NULL;
 }
 
+/* Octal, as for chmod. False if it is none. */
+static bool serve_read_mode(const char *text, unsigned *out)
+{
+    size_t length = strlen(text);
+    *out = 0;
+    if (length < 3 || length > 4 || strspn(text, "01234567") != length)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        *out = *out * 8 + (unsigned)(text[i] - '0');
+    return *out <= 0777;
+}
+
 static int cmd_serve(struct context *context)
 {
     const struct settings *settings = &context->settings;
@@ -66,6 +78,11 @@ static int cmd_serve(struct context *context)
                                      .unix_required = true,
                                      .stdio = settings->stdio,
                                      .connections_max = (size_t)settings->connections_max,
+                                     .tokens = settings->tokens,
+                                     .insecure = settings->insecure,
+#ifdef LH_MUTANTS
+                                     .planted = settings->planted,
+#endif
                                      .store = context->shown,
                                      .log = serve_log,
                                      .ready = serve_ready,
@@ -79,6 +96,14 @@ static int cmd_serve(struct context *context)
     }
     if (strcmp(settings->listen, "off") == 0)
         options.address = NULL;
+    if (!serve_read_mode(settings->unix_mode, &options.unix_mode))
+        return usage_error(context, "--unix-mode %s: not a mode; write it as 0660",
+                           settings->unix_mode);
+    if (options.unix_mode != 0600 && settings->tokens == NULL)
+        return usage_error(context,
+                           "--unix-mode %s lets other users connect; give --tokens, which says "
+                           "what they may do",
+                           settings->unix_mode);
     if (options.address == NULL && options.unix_path == NULL && !settings->stdio)
         return usage_error(context, "nothing to serve on; give --listen, --unix or --stdio");
     int status = context_open_store(context);
@@ -123,8 +148,47 @@ static const struct option option_max_connections = {.name = "max-connections",
                                                      .default_value = "10000",
                                                      .help = "refuse further connections"};
 
-static const struct option *const serve_options[] = {&option_listen, &option_unix, &option_stdio,
-                                                     &option_max_connections, NULL};
+static const struct option option_tokens = {
+    .name = "tokens",
+    .kind = VALUE_TEXT,
+    .value = "FILE",
+    .at = offsetof(struct settings, tokens),
+    .help = "credentials: lines of NAME SECRET VERBS PREFIX...; peers must send AUTH, and may do "
+            "what their lines allow; SIGHUP reads it again"};
+
+static const struct option option_unix_mode = {
+    .name = "unix-mode",
+    .kind = VALUE_TEXT,
+    .value = "MODE",
+    .at = offsetof(struct settings, unix_mode),
+    .default_value = "0600",
+    .help = "mode of the unix socket, in octal; another one needs --tokens"};
+
+static const struct option option_insecure = {
+    .name = "insecure",
+    .kind = VALUE_FLAG,
+    .at = offsetof(struct settings, insecure),
+    .help = "listen beyond loopback without TLS or without credentials"};
+
+#ifdef LH_MUTANTS
+static const struct option option_planted = {.name = "planted",
+                                             .kind = VALUE_TEXT,
+                                             .value = "NAME",
+                                             .at = offsetof(struct settings, planted),
+                                             .help = "switch a planted hole on"};
+#endif
+
+static const struct option *const serve_options[] = {&option_listen,
+                                                     &option_unix,
+                                                     &option_unix_mode,
+                                                     &option_stdio,
+                                                     &option_tokens,
+                                                     &option_insecure,
+                                                     &option_max_connections,
+#ifdef LH_MUTANTS
+                                                     &option_planted,
+#endif
+                                                     NULL};
 
 const struct command command_serve = {
     .name = "serve",
@@ -139,8 +203,10 @@ const struct command command_serve = {
         "A grant belongs to its client, not to the daemon: it lives by its TTL, and any daemon of "
         "the same store renews and releases it by its token. With BIND the daemon renews it, and "
         "releases it when the client closes its connection.\n\n"
-        "By default the daemon listens on loopback and on a private unix socket. SIGTERM ends it; "
-        "grants stay. Logs are JSON lines on stderr.",
+        "By default the daemon listens on loopback and on a private unix socket, and whoever can "
+        "connect may do everything. With --tokens a peer sends AUTH first. An address beyond "
+        "loopback needs TLS and --tokens, or --insecure. SIGHUP reads the credentials again, "
+        "SIGTERM ends the daemon; grants stay. Logs are JSON lines on stderr.",
     .example = "leasehold serve --store redis://cache:6379\n"
                "redis-cli -p 7379 LOCK.ACQUIRE backup host-1 30000\n"
                "leasehold serve --stdio --store file:/var/lib/app/locks.log",

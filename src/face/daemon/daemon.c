@@ -64,6 +64,12 @@ static void daemon_on_store(void *owner, unsigned what)
 
 /* ---- signals ---- */
 
+/* Files that others replace: credentials. */
+static void daemon_reload(struct daemon *daemon)
+{
+    auth_reload(daemon);
+}
+
 static void daemon_on_signal(void *owner, unsigned what)
 {
     struct daemon *daemon = owner;
@@ -71,6 +77,10 @@ static void daemon_on_signal(void *owner, unsigned what)
     (void)what;
     if (read(daemon->signal_watch.file, &info, sizeof info) != (ssize_t)sizeof info)
         return;
+    if (info.ssi_signo == SIGHUP) {
+        daemon_reload(daemon);
+        return;
+    }
     daemon_log(daemon, DAEMON_INFO, "stopping",
                info.ssi_signo == SIGTERM ? "received SIGTERM" : "received SIGINT");
     if (daemon->stopping)
@@ -84,6 +94,8 @@ static bool daemon_watch_signals(struct daemon *daemon)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
+    if (!daemon->options->stdio) /* there its parent has gone */
+        (void)sigaddset(&set, SIGHUP);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     daemon->signal_watch = (struct poller_watch){
@@ -97,14 +109,18 @@ static bool daemon_watch_signals(struct daemon *daemon)
 static void daemon_on_accepted(void *owner, int file, const struct listener_peer *peer)
 {
     struct daemon *daemon = owner;
-    if (daemon->connection_count < daemon->options->connections_max) {
-        connection_open(daemon, file, file, peer->address);
+    const char *refusal = daemon->connection_count >= daemon->options->connections_max
+                              ? "-ERR max number of connections reached; see --max-connections\r\n"
+                              : auth_refusal(daemon, peer);
+    if (refusal != NULL) {
+        (void)send(file, refusal, strlen(refusal), MSG_NOSIGNAL);
+        (void)close(file);
+        daemon->counters.refused++;
         return;
     }
-    static const char full[] = "-ERR max number of connections reached; see --max-connections\r\n";
-    (void)send(file, full, sizeof full - 1, MSG_NOSIGNAL);
-    (void)close(file);
-    daemon->counters.refused++;
+    struct daemon_connection *connection = connection_open(daemon, file, file, peer->address);
+    if (connection != NULL)
+        auth_start(connection, peer);
 }
 
 /* False with `why`. */
@@ -112,7 +128,8 @@ static bool daemon_listen_unix(struct daemon *daemon, const struct listener_call
                                struct text *why)
 {
     const char *path = daemon->options->unix_path;
-    switch (listener_open_unix(daemon->poller, path, callbacks, &daemon->local, why)) {
+    switch (listener_open_unix(daemon->poller, path, daemon->options->unix_mode, callbacks,
+                               &daemon->local, why)) {
     case LISTENER_OPEN:
         return true;
     case LISTENER_IN_USE:
@@ -129,12 +146,12 @@ static bool daemon_listen(struct daemon *daemon, struct text *why)
 {
     struct listener_callbacks callbacks = {.accepted = daemon_on_accepted, .owner = daemon};
     if (daemon->options->stdio) {
-        connection_open(daemon, STDIN_FILENO, STDOUT_FILENO, "stdio");
+        (void)connection_open(daemon, STDIN_FILENO, STDOUT_FILENO, "stdio");
         return true;
     }
     if (daemon->options->address != NULL) {
         daemon->tcp = listener_open_tcp(daemon->poller, daemon->options->address, &callbacks, why);
-        if (daemon->tcp == NULL)
+        if (daemon->tcp == NULL || !auth_check_listener(daemon, daemon->tcp, why))
             return false;
     }
     if (daemon->options->unix_path != NULL && !daemon_listen_unix(daemon, &callbacks, why))
@@ -208,6 +225,8 @@ void daemon_free(struct daemon *daemon)
     slots_free(daemon);
     table_done(&daemon->request_ids);
     table_done(&daemon->bindings);
+    table_done(&daemon->before_auth);
+    credentials_free(&daemon->credentials);
     poller_free(&daemon->poller);
     free(daemon);
 }
@@ -230,7 +249,8 @@ struct daemon *daemon_new(struct lh_client **client, const struct daemon_options
     daemon->store_watch = (struct poller_watch){
         .file = lh_fd(daemon->client), .ready = daemon_on_store, .owner = daemon};
     if (daemon->poller != NULL && table_init(&daemon->request_ids) &&
-        table_init(&daemon->bindings) && daemon->store_watch.file >= 0 &&
+        table_init(&daemon->bindings) && table_init(&daemon->before_auth) &&
+        daemon->store_watch.file >= 0 &&
         poller_watch(daemon->poller, &daemon->store_watch, POLLER_READ))
         return daemon;
     daemon_free(daemon);
@@ -240,6 +260,14 @@ struct daemon *daemon_new(struct lh_client **client, const struct daemon_options
 /* False with a reason. */
 static bool daemon_start(struct daemon *daemon, struct text *why)
 {
+#ifdef LH_MUTANTS
+    if (daemon->options->planted != NULL && !may_plant(daemon->options->planted)) {
+        TEXT_JOIN(why, "usage: ", daemon->options->planted, ": there is no such hole");
+        return false;
+    }
+#endif
+    if (!auth_load(daemon, why))
+        return false;
     if (daemon_watch_signals(daemon))
         return daemon_listen(daemon, why);
     TEXT_JOIN(why, "cannot watch signals: ", strerror(errno));

@@ -176,8 +176,10 @@ const char *verb_denied_key(const struct daemon_verb *verb, const struct daemon_
     int64_t counted = 0;
     if (verb->keys == KEYS_NONE || verb->keys == KEYS_PREFIX)
         return NULL; /* what a list or a watch shows is filtered key by key */
+    if (MAY_HOLE(DISPATCH) || (MAY_HOLE(HISTORY) && verb->run == verb_history))
+        return NULL;
     if (verb->keys == KEYS_COUNTED && words_is_number(args->text[1], &counted))
-        count = (size_t)counted;
+        count = MAY_HOLE(SECOND_KEY) ? 1 : (size_t)counted;
     for (size_t i = first; i < first + count && i < args->count; i++) {
         const char *key = args->text[i];
         if (verb->prefix != NULL)
@@ -186,6 +188,21 @@ const char *verb_denied_key(const struct daemon_verb *verb, const struct daemon_
             return key;
     }
     return NULL;
+}
+
+/* With BIND the daemon renews and releases the grant for the connection: that needs the right. */
+static const char *dispatch_denied_key(struct daemon_connection *connection,
+                                       const struct daemon_verb *verb,
+                                       const struct daemon_args *args,
+                                       const struct daemon_words *words)
+{
+    char *out_key = connection->daemon->denied_key;
+    const char *key = verb_denied_key(verb, args, connection->who, out_key);
+    if (key != NULL || (words->given & WORD_BIND) == 0 || MAY_HOLE(BIND))
+        return key;
+    struct daemon_verb renews = *verb;
+    renews.may = MAY_RENEW;
+    return verb_denied_key(&renews, args, connection->who, out_key);
 }
 
 /* ---- order ---- */
@@ -288,6 +305,11 @@ bool dispatch_command(struct daemon_connection *connection, const struct resp_co
         return true;
 #endif
     const struct daemon_verb *verb = verb_find(args->text[0]);
+    if (!auth_allows_verb(connection, verb)) {
+        text_add(&why, "Authentication required.");
+        dispatch_refuse(connection, "NOAUTH", &why);
+        return true;
+    }
     if (verb == NULL) {
         text_add(&why, "unknown command '");
         text_add_clean(&why, args->text[0], strnlen(args->text[0], 64));
@@ -312,8 +334,7 @@ bool dispatch_command(struct daemon_connection *connection, const struct resp_co
         connection_end_after_replies(connection);
         return true;
     }
-    const char *key = verb_denied_key(verb, args, connection->who, daemon->denied_key);
-    if (key != NULL) {
+    if (dispatch_denied_key(connection, verb, args, words) != NULL) {
         TEXT_JOIN(&why, connection->who->name, " may not use this key with ", verb->name);
         dispatch_refuse(connection, "NOPERM", &why);
         return true;
