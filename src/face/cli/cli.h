@@ -103,6 +103,11 @@ struct settings {
     const char *metrics_prefix;
     bool stdio;
     int64_t connections_max;
+    const char *tokens, *unix_mode; /* serve */
+    bool insecure;
+#ifdef LH_MUTANTS
+    const char *planted; /* serve */
+#endif
 };
 
 enum value_kind {

@@ -90,6 +90,18 @@ static bool serve_split_hosts(const char *names, char *memory, size_t size,
     return true;
 }
 
+/* Octal, as for chmod. False if it is none. */
+static bool serve_read_mode(const char *text, unsigned *out)
+{
+    size_t length = strlen(text);
+    *out = 0;
+    if (length < 3 || length > 4 || strspn(text, "01234567") != length)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        *out = *out * 8 + (unsigned)(text[i] - '0');
+    return *out <= 0777;
+}
+
 static int cmd_serve(struct context *context)
 {
     const struct settings *settings = &context->settings;
@@ -103,6 +115,11 @@ static int cmd_serve(struct context *context)
                                      .unix_required = true,
                                      .stdio = settings->stdio,
                                      .connections_max = (size_t)settings->connections_max,
+                                     .tokens = settings->tokens,
+                                     .insecure = settings->insecure,
+#ifdef LH_MUTANTS
+                                     .planted = settings->planted,
+#endif
                                      .store = context->shown,
                                      .metrics_prefix = settings->metrics_prefix,
                                      .log = serve_log,
@@ -132,6 +149,14 @@ static int cmd_serve(struct context *context)
     if (!metrics_is_prefix(settings->metrics_prefix))
         return usage_error(context, "--metrics-prefix must have 1 to 64 letters, digits and "
                                     "underscores, and must not begin with a digit");
+    if (!serve_read_mode(settings->unix_mode, &options.unix_mode))
+        return usage_error(context, "--unix-mode %s: not a mode; write it as 0660",
+                           settings->unix_mode);
+    if (options.unix_mode != 0600 && settings->tokens == NULL)
+        return usage_error(context,
+                           "--unix-mode %s lets other users connect; give --tokens, which says "
+                           "what they may do",
+                           settings->unix_mode);
     int status = context_open_store(context);
     if (status != EXIT_DONE)
         return status;
@@ -197,9 +222,50 @@ static const struct option option_metrics_prefix = {
     .default_value = DAEMON_METRICS_PREFIX,
     .help = "begin the names of the metrics with PREFIX and an underscore"};
 
-static const struct option *const serve_options[] = {
-    &option_listen,          &option_http,           &option_host, &option_unix, &option_stdio,
-    &option_max_connections, &option_metrics_prefix, NULL};
+static const struct option option_tokens = {
+    .name = "tokens",
+    .kind = VALUE_TEXT,
+    .value = "FILE",
+    .at = offsetof(struct settings, tokens),
+    .help = "credentials: lines of NAME SECRET VERBS PREFIX...; peers must send AUTH, and may do "
+            "what their lines allow; SIGHUP reads it again"};
+
+static const struct option option_unix_mode = {
+    .name = "unix-mode",
+    .kind = VALUE_TEXT,
+    .value = "MODE",
+    .at = offsetof(struct settings, unix_mode),
+    .default_value = "0600",
+    .help = "mode of the unix socket, in octal; another one needs --tokens"};
+
+static const struct option option_insecure = {
+    .name = "insecure",
+    .kind = VALUE_FLAG,
+    .at = offsetof(struct settings, insecure),
+    .help = "listen beyond loopback without TLS or without credentials"};
+
+#ifdef LH_MUTANTS
+static const struct option option_planted = {.name = "planted",
+                                             .kind = VALUE_TEXT,
+                                             .value = "NAME",
+                                             .at = offsetof(struct settings, planted),
+                                             .help = "switch a planted hole on"};
+#endif
+
+static const struct option *const serve_options[] = {&option_listen,
+                                                     &option_http,
+                                                     &option_host,
+                                                     &option_unix,
+                                                     &option_unix_mode,
+                                                     &option_stdio,
+                                                     &option_tokens,
+                                                     &option_insecure,
+                                                     &option_max_connections,
+                                                     &option_metrics_prefix,
+#ifdef LH_MUTANTS
+                                                     &option_planted,
+#endif
+                                                     NULL};
 
 const struct command command_serve = {
     .name = "serve",
@@ -215,8 +281,10 @@ const struct command command_serve = {
         "A grant belongs to its client, not to the daemon: it lives by its TTL, and any daemon of "
         "the same store renews and releases it by its token. With BIND the daemon renews it, and "
         "releases it when the client closes its connection.\n\n"
-        "By default the daemon listens on loopback and on a private unix socket. SIGTERM ends it; "
-        "grants stay. Logs are JSON lines on stderr.",
+        "By default the daemon listens on loopback and on a private unix socket, and whoever can "
+        "connect may do everything. With --tokens a peer sends AUTH first. An address beyond "
+        "loopback needs TLS and --tokens, or --insecure. SIGHUP reads the credentials again, "
+        "SIGTERM ends the daemon; grants stay. Logs are JSON lines on stderr.",
     .example = "leasehold serve --store redis://cache:6379\n"
                "redis-cli -p 7379 LOCK.ACQUIRE backup host-1 30000\n"
                "curl http://127.0.0.1:7380/v1/locks/backup\n"

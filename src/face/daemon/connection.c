@@ -188,7 +188,9 @@ static void connection_refuse(struct daemon_connection *connection, const char *
 static size_t connection_on_bytes(void *owner, const char *bytes, size_t length)
 {
     static const struct resp_command_limits limits = {.bulk_max = COMMAND_BULK_MAX,
-                                                      .total_max = COMMAND_MAX};
+                                                      .total_max = COMMAND_MAX},
+                                            before_auth = {.bulk_max = BEFORE_AUTH_BYTES,
+                                                           .total_max = BEFORE_AUTH_BYTES};
     struct daemon_connection *connection = owner;
     struct resp_command *command = &connection->daemon->command;
     size_t used = 0;
@@ -199,8 +201,9 @@ static size_t connection_on_bytes(void *owner, const char *bytes, size_t length)
         const char *wrong = NULL;
         if (connection->slot_count >= PIPELINE_MAX || connection->alone != NULL)
             break;
-        enum resp_result result =
-            resp_command_feed(bytes + used, length - used, &limits, command, &size, &wrong);
+        enum resp_result result = resp_command_feed(
+            bytes + used, length - used, connection->auth.needed ? &before_auth : &limits, command,
+            &size, &wrong);
         if (result == RESP_MORE)
             return used;
         if (result == RESP_BROKEN) {
@@ -210,6 +213,8 @@ static size_t connection_on_bytes(void *owner, const char *bytes, size_t length)
         if (command->count > 0 && !dispatch_command(connection, command))
             break;
         used += size;
+        if (connection->auth.needed && stream_unsent(connection->stream) > BEFORE_AUTH_BYTES)
+            connection_end_after_replies(connection);
     }
     if (connection->ending)
         return length;
@@ -229,6 +234,7 @@ static void connection_free(struct daemon_connection *connection)
         if (slot->reply != NULL || slot->unused) /* otherwise a call in flight has it */
             slot_free(slot);
     }
+    auth_end(connection);
     daemon->buffered -= connection->buffered;
     stream_free(&connection->stream);
     list_remove(&daemon->connections, &connection->node);
@@ -282,8 +288,8 @@ static void connection_on_input_over(void *owner)
     connection_end_after_replies(connection);
 }
 
-void connection_open(struct daemon *daemon, int in, int out, const char *name,
-                     enum connection_protocol protocol)
+struct daemon_connection *connection_open(struct daemon *daemon, int in, int out, const char *name,
+                                          enum connection_protocol protocol)
 {
     struct daemon_connection *connection = calloc(1, sizeof *connection);
     bool http = protocol == CONNECTION_HTTP;
@@ -298,7 +304,7 @@ void connection_open(struct daemon *daemon, int in, int out, const char *name,
     if (connection == NULL || connection->stream == NULL) {
         free(connection);
         (void)close(in);
-        return;
+        return NULL;
     }
     connection->daemon = daemon;
     connection->who = &may_everything;
@@ -307,6 +313,8 @@ void connection_open(struct daemon *daemon, int in, int out, const char *name,
     list_append(&daemon->connections, &connection->node);
     daemon->counters.connections++;
     daemon->connection_count++;
-    if (http && !http_connection_new(connection))
-        connection_end(connection, CONNECTION_CUT);
+    if (!http || http_connection_new(connection))
+        return connection;
+    connection_end(connection, CONNECTION_CUT);
+    return NULL;
 }

@@ -35,6 +35,13 @@ struct daemon_options {
     bool unix_required;       /* a socket in use by another is fatal, not skipped */
     bool stdio;               /* one connection on stdin and stdout; returns when it ends */
     size_t connections_max;
+    const char *tokens;   /* the file of credentials; NULL: every peer may do everything */
+    const char *tls_cert; /* NULL: no TLS */
+    bool insecure;        /* listen beyond loopback without TLS and credentials */
+    unsigned unix_mode;   /* of the unix socket */
+#ifdef LH_MUTANTS
+    const char *planted; /* a hole of may.h; NULL: none */
+#endif
     const char *store;          /* the URL without secrets, for INFO */
     const char *metrics_prefix; /* NULL: leasehold */
     void (*log)(void *user, const struct daemon_line *line);

@@ -8,6 +8,7 @@
 #define LEASEHOLD_FACE_DAEMON_DAEMON_INTERNAL_H
 
 #include "base/list.h"
+#include "face/daemon/credentials.h"
 #include "face/daemon/daemon.h"
 #include "face/daemon/may.h"
 #include "leasehold_admin.h"
@@ -36,6 +37,10 @@ enum {
     VIEW_REPLY_SIZE = 8 * 1024, /* without the encoded record */
     REPLY_SIZE = 8 * 1024 + COMMAND_BULK_MAX,
     KEY_BUCKETS = 64,
+    BEFORE_AUTH_BYTES = 4096,     /* of a command, and unsent ones, before AUTH */
+    BEFORE_AUTH_CONNECTIONS = 64, /* of one address */
+    BEFORE_AUTH_MS = 10000,
+    AUTH_TRIES = 5,   /* wrong ones of a connection */
     MEMORY_BURST = 6, /* connections: below the 7 blocks of a size that malloc keeps at hand */
     WORDS_META_MAX = 16,
     API_VERSION = 1,
@@ -152,7 +157,9 @@ struct daemon {
     struct list acquisitions;                  /* that wait or are in flight … */
     struct list waiting;                       /* … and those with WAIT, the oldest first */
     struct table request_ids;
-    struct table bindings; /* by key and token */
+    struct table bindings;           /* by key and token */
+    struct credentials *credentials; /* NULL: every peer may do everything */
+    struct table before_auth;        /* by address: connections that must send AUTH */
     size_t waiters, watches;
     size_t calls; /* slots, renewals and releases that the library may still call back for */
     uint64_t last_connection;
@@ -176,11 +183,24 @@ struct daemon {
     char reply[REPLY_SIZE]; /* that is being written */
 };
 
+/* Who the peer of a connection is: see auth.c. All zero: it may do everything. */
+struct auth {
+    const struct login *login;    /* NULL: none */
+    bool accepted;                /* from a socket; otherwise stdin */
+    bool needed;                  /* AUTH, before anything else … */
+    struct auth_address *address; /* … with its place there … */
+    struct poller_timer timer;    /* … until then */
+    unsigned wrong;               /* tries */
+    char *certificate;            /* the verified name; NULL: none */
+    struct listener_peer peer;
+};
+
 struct daemon_connection {
     struct daemon *daemon;
     struct list_node node;
     struct stream *stream;
     const struct may_identity *who;
+    struct auth auth;
     uint64_t number;
     unsigned protocol; /* 2 or 3 */
     struct list slots; /* commands without a reply, in the order of their arrival */
@@ -280,10 +300,35 @@ uint64_t refusals_of_commands(const struct daemon *daemon);
 /* Writes what is left. */
 void daemon_log_done(struct daemon *daemon);
 
+/* ---- auth.c ---- */
+/* Reads the file of credentials, if there is one. False with the reason. */
+bool auth_load(struct daemon *daemon, struct text *why);
+/* Reads it again. If that fails, the previous credentials stay. Connections whose credential is
+ * gone are cut. */
+void auth_reload(struct daemon *daemon);
+/* False, with the reason, if others could reach it without TLS and credentials. */
+bool auth_check_listener(const struct daemon *daemon, const struct listener *listener,
+                         struct text *why);
+/* NULL, or the reply for a peer whose connection is refused. */
+const char *auth_refusal(const struct daemon *daemon, const struct listener_peer *peer);
+/* A new connection that was accepted. */
+void auth_start(struct daemon_connection *connection, const struct listener_peer *peer);
+/* The name in its client certificate, which was verified. */
+void auth_on_certificate(struct daemon_connection *connection, const char *name);
+/* As if AUTH had not been sent. */
+void auth_restart(struct daemon_connection *connection);
+void auth_end(struct daemon_connection *connection);
+/* False: AUTH is needed before that verb. NULL: an unknown one. */
+bool auth_allows_verb(const struct daemon_connection *connection, const struct daemon_verb *verb);
+/* `name` NULL: any. Wipes the secret. False: refused already. */
+bool auth_login(struct daemon_slot *slot, const char *name, const char *secret);
+/* From now on the peer has this login of daemon->credentials; NULL: it may do everything. */
+void auth_use(struct daemon_connection *connection, const struct login *login);
+
 /* ---- connection.c ---- */
-/* Takes ownership of the files. */
-void connection_open(struct daemon *daemon, int in, int out, const char *name,
-                     enum connection_protocol protocol);
+/* Takes ownership of the files. NULL when out of memory. */
+struct daemon_connection *connection_open(struct daemon *daemon, int in, int out, const char *name,
+                                          enum connection_protocol protocol);
 enum connection_end {
     CONNECTION_PEER_CLOSED, /* its bound grants are released */
     CONNECTION_CUT,         /* by us, or broken: its grants are left to their TTL (D1) */
@@ -422,6 +467,8 @@ void binding_add(struct daemon_connection *connection, const char *key, uint64_t
 void binding_remove(struct daemon *daemon, const char *key, uint64_t token);
 /* Releases the grants, or leaves them to their TTL. */
 void bindings_end(struct daemon_connection *connection, bool release);
+/* Grants that the identity of the connection may no longer renew are left to their TTL. */
+void bindings_check_rights(struct daemon_connection *connection);
 
 /* ---- daemon_holds.c: grants, for the metrics ---- */
 /* Of a key with the prefix of its verb, which may be ""; and of a grant of it. */

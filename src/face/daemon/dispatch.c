@@ -177,8 +177,10 @@ const char *verb_denied_key(const struct daemon_verb *verb, const struct daemon_
     int64_t counted = 0;
     if (verb->keys == KEYS_NONE || verb->keys == KEYS_PREFIX)
         return NULL; /* what a list or a watch shows is filtered key by key */
+    if (MAY_HOLE(DISPATCH) || (MAY_HOLE(HISTORY) && verb->run == verb_history))
+        return NULL;
     if (verb->keys == KEYS_COUNTED && words_is_number(args->text[1], &counted))
-        count = (size_t)counted;
+        count = MAY_HOLE(SECOND_KEY) ? 1 : (size_t)counted;
     for (size_t i = first; i < first + count && i < args->count; i++) {
         const char *key = args->text[i];
         if (verb->prefix != NULL)
@@ -187,6 +189,21 @@ const char *verb_denied_key(const struct daemon_verb *verb, const struct daemon_
             return key;
     }
     return NULL;
+}
+
+/* With BIND the daemon renews and releases the grant for the connection: that needs the right. */
+static const char *dispatch_denied_key(struct daemon_connection *connection,
+                                       const struct daemon_verb *verb,
+                                       const struct daemon_args *args,
+                                       const struct daemon_words *words)
+{
+    char *out_key = connection->daemon->denied_key;
+    const char *key = verb_denied_key(verb, args, connection->who, out_key);
+    if (key != NULL || (words->given & WORD_BIND) == 0 || MAY_HOLE(BIND))
+        return key;
+    struct daemon_verb renews = *verb;
+    renews.may = MAY_RENEW;
+    return verb_denied_key(&renews, args, connection->who, out_key);
 }
 
 /* ---- order ---- */
@@ -306,6 +323,11 @@ bool dispatch_args(struct daemon_connection *connection, struct daemon_args *arg
     struct text why;
     text_init(&why, daemon->refusal, sizeof daemon->refusal);
     const struct daemon_verb *verb = verb_find(args->text[0]);
+    if (!auth_allows_verb(connection, verb)) {
+        text_add(&why, "Authentication required.");
+        dispatch_refuse(connection, REFUSED_NOT_AUTHENTICATED, "NOAUTH", &why, why.bytes);
+        return true;
+    }
     if (verb == NULL) {
         dispatch_refuse_unknown(connection, args->text[0], &why);
         return true;
@@ -327,8 +349,7 @@ bool dispatch_args(struct daemon_connection *connection, struct daemon_args *arg
             connection_end_after_replies(connection);
         return true;
     }
-    const char *key = verb_denied_key(verb, args, connection->who, daemon->denied_key);
-    if (key != NULL) {
+    if (dispatch_denied_key(connection, verb, args, words) != NULL) {
         TEXT_JOIN(&why, connection->who->name, " may not use this key with ", verb->name);
         dispatch_refuse(connection, REFUSED_NOT_PERMITTED, "NOPERM", &why, why.bytes);
         return true;
