@@ -494,7 +494,7 @@ struct probe_waiter {
     void *user;
 };
 /* Calls done(), at once if the last result is younger than 1 s, and within 2 s in any case. Not up
- * while the daemon is stopping. */
+ * while the daemon is draining. */
 void probe_ask(struct daemon *daemon, struct probe_waiter *waiter);
 /* done() will not be called; also allowed after it was. */
 void probe_cancel(struct daemon *daemon, struct probe_waiter *waiter);
