@@ -7,13 +7,12 @@ Without STORE on a Redis server of its own; with one on that of scripts/on-k8s.s
 
 import concurrent.futures
 import os
-import random
 import signal
 import subprocess
 import sys
 import time
 
-from serve_kit import Cases, Daemon, Error, daemons, encode, folder, pairs, until
+from serve_kit import Cases, Daemon, Error, Redis, encode, pairs, stop, until
 from serve_web import Web
 
 PROGRAM = os.path.realpath(sys.argv[-1])
@@ -42,42 +41,6 @@ WATERMARK.GET w
 WATERMARK.BEGIN w2
 WATERMARK.ADVANCE w3 4 5
 WATERMARK.SET w4 5 test"""
-
-
-class Redis:
-    """A server of its own, which can be stopped, killed and started again."""
-
-    def __init__(self):
-        for _ in range(20):  # until its port is free
-            self.port = random.randrange(10000, 30000)
-            if self.start():
-                break
-        self.url = f"redis://127.0.0.1:{self.port}"
-        daemons.append(self)
-
-    def start(self):
-        self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
-             "--dir", folder, "--appendonly", "yes"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        return until(lambda: self.process.poll() is not None or self.cli("PING") == "PONG") and \
-            self.process.poll() is None
-
-    def cli(self, *args):
-        return subprocess.run(["redis-cli", "-p", str(self.port), *args], capture_output=True,
-                              text=True).stdout.strip()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def stop(self):
-        stop(self.process.pid)
-
-    def go_on(self):
-        self.process.send_signal(signal.SIGCONT)
-
-    end = kill
 
 
 class Api:
@@ -110,15 +73,6 @@ server = Redis() if STORE is None else Api()
 daemon = Daemon(PROGRAM, server.url, "--store-timeout", f"{TIMEOUT_S}s", http="127.0.0.1:0")
 first = daemon.connect()
 token = first.token("LOCK.ACQUIRE", "held", "w", HOUR)
-
-
-def stop(pid):
-    """All its threads: a signal takes a moment."""
-    os.kill(pid, signal.SIGSTOP)
-    def stopped():
-        files = [f"/proc/{pid}/task/{task}/stat" for task in os.listdir(f"/proc/{pid}/task")]
-        return all(") T " in open(file).read() for file in files)
-    until(stopped)
 
 
 def every_verb_is(outcome):

@@ -102,7 +102,7 @@ struct daemon_words {
 };
 
 struct daemon_counters {
-    uint64_t connections, commands, cut;
+    uint64_t connections, web_connections, commands, cut;
 };
 
 enum daemon_refusal_class {
@@ -152,7 +152,8 @@ struct daemon {
     struct listener *tcp, *local, *web; /* RESP, RESP on a unix socket, HTTP */
     struct http_face *http;             /* NULL: not served */
     struct list connections;
-    size_t connection_count, buffered;
+    size_t connection_count, web_count; /* all, and those of HTTP */
+    size_t buffered;
     struct list free_slots, free_acquisitions; /* kept for reuse */
     struct list acquisitions;                  /* that wait or are in flight … */
     struct list waiting;                       /* … and those with WAIT, the oldest first */

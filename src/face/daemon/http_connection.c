@@ -63,6 +63,8 @@ bool http_connection_new(struct daemon_connection *connection)
     if (http == NULL)
         return false;
     connection->http = http;
+    connection->daemon->web_count++;
+    connection->daemon->counters.web_connections++;
     http->connection = connection;
     http->timer =
         (struct poller_timer){.at_ms = POLLER_NEVER, .due = http_on_timeout, .owner = http};
@@ -82,6 +84,7 @@ void http_connection_free(struct daemon_connection *connection)
     free(http->prefix);
     free(http);
     connection->http = NULL;
+    connection->daemon->web_count--;
 }
 
 /* ---- responses ---- */
