@@ -13,14 +13,18 @@
 
 /* ---- lines ---- */
 
-/* The end of the longest line that is allowed here. */
+/* The end of the longest line that is allowed here. The line of a size leaves room for the line end
+ * that follows, of its chunk or of the body. */
 static size_t request_line_limit(const struct httpd_scan *scan, const struct httpd_limits *limits)
 {
+    enum { LINE_END = 2 };
     if (scan->phase <= HTTPD_HEAD)
         return limits->head_max;
-    size_t room = limits->head_max > scan->framing ? limits->head_max - scan->framing : 0;
-    if (scan->phase == HTTPD_CHUNK_END && room > 2)
-        room = 2;
+    size_t room = limits->head_max - scan->framing;
+    if (scan->phase == HTTPD_CHUNK_SIZE)
+        room = room > LINE_END ? room - LINE_END : 0;
+    if (scan->phase == HTTPD_CHUNK_END)
+        room = LINE_END;
     return scan->line + room;
 }
 

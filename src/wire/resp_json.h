@@ -17,8 +17,8 @@ struct resp_json_summary {
     int64_t retry_after_ms;       /* -1: not given */
 };
 
-/* One whole reply, made by resp_reply.h. Sets `cut` of `out` if there is no room. False if it is not
- * a whole reply. */
+/* One whole reply, made by resp_reply.h. Sets `cut` of `out` if there is no room. False if it is
+ * not a whole reply. */
 bool resp_json(const char *bytes, size_t length, struct text *out,
                struct resp_json_summary *out_summary);
 

@@ -212,7 +212,7 @@ def an_explicit_socket_in_use_is_fatal():
 def the_default_socket_in_use_is_skipped():
     runtime = f"{folder}/runtime"
     os.mkdir(runtime)
-    command = [PROGRAM, "serve", "--store", "memory:", "--listen", "127.0.0.1:0"]
+    command = [PROGRAM, "serve", "--store", "memory:", "--listen", "127.0.0.1:0", "--http", "off"]
     environment = {**os.environ, "XDG_RUNTIME_DIR": runtime}
     running = []
     try:

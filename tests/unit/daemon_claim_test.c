@@ -298,6 +298,15 @@ static void may_is_asked_for_each_issue(void **state)
     assert_int_equal(may_asked, 3);
     ann->connection->who = &(struct may_identity){.name = "nobody"}; /* as it is then */
     assert_false(request->options.admits(request->options.user, 7));
+    const struct may_right right = {.verbs = MAY_TAKE, .prefix = "7"};
+    const struct may_identity who = {"taker", &right, 1};
+    ann->connection->who = &who;
+    assert_true(request->options.admits(request->options.user, 7));
+    struct lh_claim_request *bound = claim(bob, "LOCK.CLAIM todo bob 30000 BIND");
+    assert_true(bound->options.admits(bound->options.user, 7));
+    bob->connection->who = &who; /* BIND renews, which needs the right */
+    assert_false(bound->options.admits(bound->options.user, 7));
+    bob->connection->who = &may_everything;
     ann->connection->who = &may_everything;
     connection_end(ann->connection, CONNECTION_CUT);
     assert_false(request->options.admits(request->options.user, 7));

@@ -168,10 +168,30 @@ static void other_values_keep_their_text(void **state)
 static void other_values_are_checked(void **state)
 {
     static const char *const rows[] = {
-        "[01]",     "[+1]",      "[1.]",  "[.5]",         "[1e]",          "[-]",
-        "[0x1]",    "[NaN]",     "[tru]", "[nul]",        "[True]",        "[1 2]",
-        "[{\"a\"}]", "[[1,]]",    "[{,}]", "[\"\\ud83d\"]", "[[\"\\u0000\"]]", "[[[[[[[[[[]]]]]]]]]]",
-        "{}",       "[] x",      "[",     "[[]",          "[{\"a\":]}]",   "",
+        "[01]",
+        "[+1]",
+        "[1.]",
+        "[.5]",
+        "[1e]",
+        "[-]",
+        "[0x1]",
+        "[NaN]",
+        "[tru]",
+        "[nul]",
+        "[True]",
+        "[1 2]",
+        "[{\"a\"}]",
+        "[[1,]]",
+        "[{,}]",
+        "[\"\\ud83d\"]",
+        "[[\"\\u0000\"]]",
+        "[[[[[[[[[[]]]]]]]]]]",
+        "{}",
+        "[] x",
+        "[",
+        "[[]",
+        "[{\"a\":]}]",
+        "",
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -186,10 +206,8 @@ static void other_values_are_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strings_are_decoded),
-        cmocka_unit_test(everything_else_is_refused),
-        cmocka_unit_test(limits_are_exact),
-        cmocka_unit_test(other_values_keep_their_text),
+        cmocka_unit_test(strings_are_decoded),      cmocka_unit_test(everything_else_is_refused),
+        cmocka_unit_test(limits_are_exact),         cmocka_unit_test(other_values_keep_their_text),
         cmocka_unit_test(other_values_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,14 +65,61 @@ static const char *serve_default_socket(void)
     return length < (int)sizeof path ? path : NULL;
 }
 
+enum { HOSTS_MAX = 32 };
+
+/* The names of --host, at the commas. False: too many. */
+static bool serve_split_hosts(const char *names, char *memory, size_t size,
+                              const char *out[HOSTS_MAX + 1])
+{
+    size_t count = 0;
+    out[0] = NULL;
+    if (names == NULL)
+        return true;
+    if (strlen(names) >= size)
+        return false;
+    memcpy(memory, names, strlen(names) + 1);
+    char *rest = memory;
+    for (char *name; (name = strsep(&rest, ",")) != NULL;) {
+        if (name[0] == '\0')
+            continue;
+        if (count == HOSTS_MAX)
+            return false;
+        out[count++] = name;
+        out[count] = NULL;
+    }
+    return true;
+}
+
+/* Octal, as for chmod. False if it is none. */
+static bool serve_read_mode(const char *text, unsigned *out)
+{
+    size_t length = strlen(text);
+    *out = 0;
+    if (length < 3 || length > 4 || strspn(text, "01234567") != length)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        *out = *out * 8 + (unsigned)(text[i] - '0');
+    return *out <= 0777;
+}
+
 static int cmd_serve(struct context *context)
 {
     const struct settings *settings = &context->settings;
+    const char *hosts[HOSTS_MAX + 1];
+    char host_names[4096];
     struct daemon_options options = {.address = settings->listen,
+                                     .http_address = settings->http,
+                                     .http_required = true,
+                                     .hosts = hosts,
                                      .unix_path = settings->unix_path,
                                      .unix_required = true,
                                      .stdio = settings->stdio,
                                      .connections_max = (size_t)settings->connections_max,
+                                     .tokens = settings->tokens,
+                                     .insecure = settings->insecure,
+#ifdef LH_MUTANTS
+                                     .planted = settings->planted,
+#endif
                                      .store = context->shown,
                                      .metrics_prefix = settings->metrics_prefix,
                                      .log = serve_log,
@@ -87,11 +134,29 @@ static int cmd_serve(struct context *context)
     }
     if (strcmp(settings->listen, "off") == 0)
         options.address = NULL;
-    if (options.address == NULL && options.unix_path == NULL && !settings->stdio)
-        return usage_error(context, "nothing to serve on; give --listen, --unix or --stdio");
+    if (settings->http == NULL) {
+        options.http_address = options.address != NULL ? DAEMON_HTTP_ADDRESS : NULL;
+        options.http_required = false;
+    } else if (strcmp(settings->http, "off") == 0) {
+        options.http_address = NULL;
+    }
+    if (!serve_split_hosts(settings->hosts, host_names, sizeof host_names, hosts))
+        return usage_error(context, "--host has too many names; at most 32");
+    if (options.address == NULL && options.http_address == NULL && options.unix_path == NULL &&
+        !settings->stdio)
+        return usage_error(context,
+                           "nothing to serve on; give --listen, --http, --unix or --stdio");
     if (!metrics_is_prefix(settings->metrics_prefix))
         return usage_error(context, "--metrics-prefix must have 1 to 64 letters, digits and "
                                     "underscores, and must not begin with a digit");
+    if (!serve_read_mode(settings->unix_mode, &options.unix_mode))
+        return usage_error(context, "--unix-mode %s: not a mode; write it as 0660",
+                           settings->unix_mode);
+    if (options.unix_mode != 0600 && settings->tokens == NULL)
+        return usage_error(context,
+                           "--unix-mode %s lets other users connect; give --tokens, which says "
+                           "what they may do",
+                           settings->unix_mode);
     int status = context_open_store(context);
     if (status != EXIT_DONE)
         return status;
@@ -108,6 +173,21 @@ static const struct option option_listen = {
     .default_value = DAEMON_ADDRESS,
     .help = "address and port of RESP: HOST:PORT, PORT (on loopback), or off; port 0 takes a "
             "free one and prints it"};
+
+static const struct option option_http = {
+    .name = "http",
+    .kind = VALUE_TEXT,
+    .value = "ADDR",
+    .at = offsetof(struct settings, http),
+    .help = "address and port of HTTP, as --listen; default " DAEMON_HTTP_ADDRESS
+            ", which is skipped if it is in use, and off with --listen off"};
+
+static const struct option option_host = {
+    .name = "host",
+    .kind = VALUE_TEXT,
+    .value = "NAME,...",
+    .at = offsetof(struct settings, hosts),
+    .help = "names by which HTTP clients reach this daemon, beside addresses and localhost"};
 
 static const struct option option_unix = {
     .name = "unix",
@@ -142,9 +222,50 @@ static const struct option option_metrics_prefix = {
     .default_value = DAEMON_METRICS_PREFIX,
     .help = "begin the names of the metrics with PREFIX and an underscore"};
 
-static const struct option *const serve_options[] = {
-    &option_listen,          &option_unix,           &option_stdio,
-    &option_max_connections, &option_metrics_prefix, NULL};
+static const struct option option_tokens = {
+    .name = "tokens",
+    .kind = VALUE_TEXT,
+    .value = "FILE",
+    .at = offsetof(struct settings, tokens),
+    .help = "credentials: lines of NAME SECRET VERBS PREFIX...; peers must send AUTH, and may do "
+            "what their lines allow; SIGHUP reads it again"};
+
+static const struct option option_unix_mode = {
+    .name = "unix-mode",
+    .kind = VALUE_TEXT,
+    .value = "MODE",
+    .at = offsetof(struct settings, unix_mode),
+    .default_value = "0600",
+    .help = "mode of the unix socket, in octal; another one needs --tokens"};
+
+static const struct option option_insecure = {
+    .name = "insecure",
+    .kind = VALUE_FLAG,
+    .at = offsetof(struct settings, insecure),
+    .help = "listen beyond loopback without TLS or without credentials"};
+
+#ifdef LH_MUTANTS
+static const struct option option_planted = {.name = "planted",
+                                             .kind = VALUE_TEXT,
+                                             .value = "NAME",
+                                             .at = offsetof(struct settings, planted),
+                                             .help = "switch a planted hole on"};
+#endif
+
+static const struct option *const serve_options[] = {&option_listen,
+                                                     &option_http,
+                                                     &option_host,
+                                                     &option_unix,
+                                                     &option_unix_mode,
+                                                     &option_stdio,
+                                                     &option_tokens,
+                                                     &option_insecure,
+                                                     &option_max_connections,
+                                                     &option_metrics_prefix,
+#ifdef LH_MUTANTS
+                                                     &option_planted,
+#endif
+                                                     NULL};
 
 const struct command command_serve = {
     .name = "serve",
@@ -154,15 +275,19 @@ const struct command command_serve = {
         "Serves the store to programs of any language through the protocol of Redis (RESP2 and "
         "RESP3): any Redis client is a client. LOCK.ACQUIRE key holder ttl_ms takes a lock, "
         "LOCK.RENEW key token renews it, LOCK.RELEASE key token gives it back; ONCE.* and "
-        "WATERMARK.* serve ids that are done once and stored positions. docs/daemon.md lists all "
-        "commands and the rules for clients.\n\n"
+        "WATERMARK.* serve ids that are done once and stored positions. HTTP serves the same with "
+        "JSON, and /metrics. docs/daemon.md lists all commands, paths and the rules for "
+        "clients.\n\n"
         "A grant belongs to its client, not to the daemon: it lives by its TTL, and any daemon of "
         "the same store renews and releases it by its token. With BIND the daemon renews it, and "
         "releases it when the client closes its connection.\n\n"
-        "By default the daemon listens on loopback and on a private unix socket. SIGTERM ends it; "
-        "grants stay. Logs are JSON lines on stderr.",
+        "By default the daemon listens on loopback and on a private unix socket, and whoever can "
+        "connect may do everything. With --tokens a peer sends AUTH first. An address beyond "
+        "loopback needs TLS and --tokens, or --insecure. SIGHUP reads the credentials again, "
+        "SIGTERM ends the daemon; grants stay. Logs are JSON lines on stderr.",
     .example = "leasehold serve --store redis://cache:6379\n"
                "redis-cli -p 7379 LOCK.ACQUIRE backup host-1 30000\n"
+               "curl http://127.0.0.1:7380/v1/locks/backup\n"
                "leasehold serve --stdio --store file:/var/lib/app/locks.log",
     .options = serve_options,
     .min_args = 0,

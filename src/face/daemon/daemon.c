@@ -3,7 +3,7 @@
  * The life of the daemon: sockets, signals, and the turn of the loop. In one turn all readable
  * connections start their commands, then the store is stepped once, then all replies are sent.
  */
-#include "face/daemon/daemon_internal.h"
+#include "face/daemon/http_face.h"
 
 #include "base/text.h"
 #include "process/host.h"
@@ -59,6 +59,12 @@ static void daemon_on_store(void *owner, unsigned what)
 
 /* ---- signals ---- */
 
+/* Files that others replace: credentials. */
+static void daemon_reload(struct daemon *daemon)
+{
+    auth_reload(daemon);
+}
+
 static void daemon_on_signal(void *owner, unsigned what)
 {
     struct daemon *daemon = owner;
@@ -66,6 +72,10 @@ static void daemon_on_signal(void *owner, unsigned what)
     (void)what;
     if (read(daemon->signal_watch.file, &info, sizeof info) != (ssize_t)sizeof info)
         return;
+    if (info.ssi_signo == SIGHUP) {
+        daemon_reload(daemon);
+        return;
+    }
     daemon_log(daemon, DAEMON_INFO, "stopping",
                info.ssi_signo == SIGTERM ? "received SIGTERM" : "received SIGINT");
     if (daemon->draining || daemon->stopping)
@@ -79,6 +89,8 @@ static bool daemon_watch_signals(struct daemon *daemon)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
+    if (!daemon->options->stdio) /* there its parent has gone */
+        (void)sigaddset(&set, SIGHUP);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     daemon->signal_watch = (struct poller_watch){
@@ -89,18 +101,34 @@ static bool daemon_watch_signals(struct daemon *daemon)
 
 /* ---- sockets ---- */
 
-static void daemon_on_accepted(void *owner, int file, const struct listener_peer *peer)
+static void daemon_accept(struct daemon *daemon, int file, const struct listener_peer *peer,
+                          enum connection_protocol protocol)
 {
-    struct daemon *daemon = owner;
-    if (daemon->connection_count < daemon->options->connections_max) {
-        connection_open(daemon, file, file, peer->address);
+    const char *refusal = daemon->connection_count >= daemon->options->connections_max
+                              ? "-ERR max number of connections reached; see --max-connections\r\n"
+                              : auth_refusal(daemon, peer);
+    if (refusal == NULL) {
+        struct daemon_connection *connection =
+            connection_open(daemon, file, file, peer->address, protocol);
+        if (connection != NULL)
+            auth_start(connection, peer);
         return;
     }
-    static const char full[] = "-ERR max number of connections reached; see --max-connections\r\n";
-    (void)send(file, full, sizeof full - 1, MSG_NOSIGNAL);
+    const char *text = protocol == CONNECTION_HTTP ? http_full : refusal;
+    (void)send(file, text, strlen(text), MSG_NOSIGNAL);
     (void)close(file);
     daemon_refused(daemon, REFUSED_CONNECTION, peer->address, /* identity= */ NULL,
-                   "more connections than --max-connections");
+                   "too many connections, in all or of this address before AUTH");
+}
+
+static void daemon_on_accepted(void *owner, int file, const struct listener_peer *peer)
+{
+    daemon_accept(owner, file, peer, CONNECTION_RESP);
+}
+
+static void daemon_on_web_accepted(void *owner, int file, const struct listener_peer *peer)
+{
+    daemon_accept(owner, file, peer, CONNECTION_HTTP);
 }
 
 /* False with `why`. */
@@ -108,7 +136,8 @@ static bool daemon_listen_unix(struct daemon *daemon, const struct listener_call
                                struct text *why)
 {
     const char *path = daemon->options->unix_path;
-    switch (listener_open_unix(daemon->poller, path, callbacks, &daemon->local, why)) {
+    switch (listener_open_unix(daemon->poller, path, daemon->options->unix_mode, callbacks,
+                               &daemon->local, why)) {
     case LISTENER_OPEN:
         return true;
     case LISTENER_IN_USE:
@@ -121,38 +150,63 @@ static bool daemon_listen_unix(struct daemon *daemon, const struct listener_call
     return true;
 }
 
+/* False with `why`. */
+static bool daemon_listen_web(struct daemon *daemon, struct text *why)
+{
+    struct listener_callbacks callbacks = {.accepted = daemon_on_web_accepted, .owner = daemon};
+    daemon->http = http_face_new(daemon);
+    if (daemon->http == NULL) {
+        text_add(why, "out of memory");
+        return false;
+    }
+    daemon->web = listener_open_tcp(daemon->poller, daemon->options->http_address, &callbacks, why);
+    if (daemon->web != NULL)
+        return auth_check_listener(daemon, daemon->web, why);
+    if (daemon->options->http_required)
+        return false;
+    daemon_log(daemon, DAEMON_WARNING, "socket_skipped", why->bytes);
+    text_clear(why);
+    return true;
+}
+
 static bool daemon_listen(struct daemon *daemon, struct text *why)
 {
     struct listener_callbacks callbacks = {.accepted = daemon_on_accepted, .owner = daemon};
     if (daemon->options->stdio) {
-        connection_open(daemon, STDIN_FILENO, STDOUT_FILENO, "stdio");
+        (void)connection_open(daemon, STDIN_FILENO, STDOUT_FILENO, "stdio", CONNECTION_RESP);
         return true;
     }
     if (daemon->options->address != NULL) {
         daemon->tcp = listener_open_tcp(daemon->poller, daemon->options->address, &callbacks, why);
-        if (daemon->tcp == NULL)
+        if (daemon->tcp == NULL || !auth_check_listener(daemon, daemon->tcp, why))
             return false;
     }
     if (daemon->options->unix_path != NULL && !daemon_listen_unix(daemon, &callbacks, why))
         return false;
-    if (daemon->tcp != NULL || daemon->local != NULL)
+    if (daemon->options->http_address != NULL && !daemon_listen_web(daemon, why))
+        return false;
+    if (daemon->tcp != NULL || daemon->local != NULL || daemon->web != NULL)
         return true;
     text_clear(why);
-    text_add(why, "no socket is open: give --listen, --unix or --stdio");
+    text_add(why, "no socket is open: give --listen, --http, --unix or --stdio");
     return false;
 }
 
 static void daemon_announce(struct daemon *daemon)
 {
+    const struct listener *all[] = {daemon->tcp, daemon->local, daemon->web};
     char addresses[1024];
     struct text text;
     text_init(&text, addresses, sizeof addresses);
-    if (daemon->tcp != NULL)
-        listener_describe(daemon->tcp, &text);
-    if (daemon->tcp != NULL && daemon->local != NULL)
-        text_add(&text, "\n");
-    if (daemon->local != NULL)
-        listener_describe(daemon->local, &text);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (all[i] == NULL)
+            continue;
+        if (text.length > 0)
+            text_add(&text, "\n");
+        if (all[i] == daemon->web)
+            text_add(&text, "http://");
+        listener_describe(all[i], &text);
+    }
     daemon->options->ready(daemon->options->user, addresses);
 }
 
@@ -171,6 +225,7 @@ static void daemon_cut_connections(struct daemon *daemon)
 {
     listener_free(&daemon->tcp);
     listener_free(&daemon->local);
+    listener_free(&daemon->web);
     while (daemon->connections.first != NULL)
         connection_end(LIST_ENTRY(daemon->connections.first, struct daemon_connection, node),
                        CONNECTION_CUT);
@@ -192,6 +247,7 @@ void daemon_free(struct daemon *daemon)
     daemon_cut_connections(daemon);
     daemon_finish_calls(daemon);
     claims_free(daemon);
+    http_face_free(daemon);
     if (daemon->store_watch.poller != NULL)
         (void)poller_watch(daemon->poller, &daemon->store_watch, 0);
     lh_close(&daemon->client);
@@ -209,6 +265,8 @@ void daemon_free(struct daemon *daemon)
     probe_end(daemon);
     table_done(&daemon->request_ids);
     table_done(&daemon->bindings);
+    table_done(&daemon->before_auth);
+    credentials_free(&daemon->credentials);
     poller_free(&daemon->poller);
     free(daemon);
 }
@@ -231,7 +289,8 @@ struct daemon *daemon_new(struct lh_client **client, const struct daemon_options
     daemon->store_watch = (struct poller_watch){
         .file = lh_fd(daemon->client), .ready = daemon_on_store, .owner = daemon};
     if (daemon->poller != NULL && table_init(&daemon->request_ids) &&
-        table_init(&daemon->bindings) && daemon->store_watch.file >= 0 &&
+        table_init(&daemon->bindings) && table_init(&daemon->before_auth) &&
+        daemon->store_watch.file >= 0 &&
         poller_watch(daemon->poller, &daemon->store_watch, POLLER_READ))
         return daemon;
     daemon_free(daemon);
@@ -241,6 +300,14 @@ struct daemon *daemon_new(struct lh_client **client, const struct daemon_options
 /* False with a reason. */
 static bool daemon_start(struct daemon *daemon, struct text *why)
 {
+#ifdef LH_MUTANTS
+    if (daemon->options->planted != NULL && !may_plant(daemon->options->planted)) {
+        TEXT_JOIN(why, "usage: ", daemon->options->planted, ": there is no such hole");
+        return false;
+    }
+#endif
+    if (!auth_load(daemon, why))
+        return false;
     if (daemon_watch_signals(daemon))
         return daemon_listen(daemon, why);
     TEXT_JOIN(why, "cannot watch signals: ", strerror(errno));

@@ -10,6 +10,7 @@
 #include "leasehold.h"
 
 #define DAEMON_ADDRESS        "127.0.0.1:7379"
+#define DAEMON_HTTP_ADDRESS   "127.0.0.1:7380"
 #define DAEMON_METRICS_PREFIX "leasehold"
 enum { DAEMON_CONNECTIONS = 10000, DAEMON_CONNECTIONS_LIMIT = 1000000 };
 
@@ -26,11 +27,21 @@ struct daemon_line {
 };
 
 struct daemon_options {
-    const char *address;   /* of TCP; NULL: none */
-    const char *unix_path; /* NULL: none */
-    bool unix_required;    /* a socket in use by another is fatal, not skipped */
-    bool stdio;            /* one connection on stdin and stdout; returns when it ends */
+    const char *address;      /* of TCP; NULL: none */
+    const char *http_address; /* NULL: none */
+    bool http_required;       /* an address in use by another is fatal, not skipped */
+    const char *const *hosts; /* names in Host beside addresses and localhost; NULL-terminated */
+    const char *unix_path;    /* NULL: none */
+    bool unix_required;       /* a socket in use by another is fatal, not skipped */
+    bool stdio;               /* one connection on stdin and stdout; returns when it ends */
     size_t connections_max;
+    const char *tokens;   /* the file of credentials; NULL: every peer may do everything */
+    const char *tls_cert; /* NULL: no TLS */
+    bool insecure;        /* listen beyond loopback without TLS and credentials */
+    unsigned unix_mode;   /* of the unix socket */
+#ifdef LH_MUTANTS
+    const char *planted; /* a hole of may.h; NULL: none */
+#endif
     const char *store;          /* the URL without secrets, for INFO */
     const char *metrics_prefix; /* NULL: leasehold */
     void (*log)(void *user, const struct daemon_line *line);

@@ -8,6 +8,7 @@
 #define LEASEHOLD_FACE_DAEMON_DAEMON_INTERNAL_H
 
 #include "base/list.h"
+#include "face/daemon/credentials.h"
 #include "face/daemon/daemon.h"
 #include "face/daemon/may.h"
 #include "leasehold_admin.h"
@@ -17,6 +18,7 @@
 #include "net/stream.h"
 #include "runtime/table.h"
 #include "wire/metrics.h"
+#include "wire/json_members.h"
 #include "wire/resp_command.h"
 #include "wire/resp_reply.h"
 
@@ -35,6 +37,10 @@ enum {
     VIEW_REPLY_SIZE = 8 * 1024, /* without the encoded record */
     REPLY_SIZE = 8 * 1024 + COMMAND_BULK_MAX,
     KEY_BUCKETS = 64,
+    BEFORE_AUTH_BYTES = 4096,     /* of a command, and unsent ones, before AUTH */
+    BEFORE_AUTH_CONNECTIONS = 64, /* of one address */
+    BEFORE_AUTH_MS = 10000,
+    AUTH_TRIES = 5,   /* wrong ones of a connection */
     MEMORY_BURST = 6, /* connections: below the 7 blocks of a size that malloc keeps at hand */
     WORDS_META_MAX = 16,
     API_VERSION = 1,
@@ -43,16 +49,22 @@ enum {
     DAEMON_METRICS_SIZE = METRICS_TEXT_MAX + 16 * 1024,
 };
 
+enum connection_protocol { CONNECTION_RESP, CONNECTION_HTTP };
+
 struct daemon_connection;
 struct daemon_slot;
 struct daemon_verb;
 struct acquisition;
 struct daemon_claim;
 struct request_id;
+struct http_connection;
+struct http_face;
 
 /* Arguments, NUL-terminated. */
 struct daemon_args {
     size_t count;
+    size_t positional;   /* of them behind the name, before the words; set by the dispatch … */
+    bool has_positional; /* … unless it is known */
     const char *text[RESP_ARGS_MAX];
 };
 
@@ -92,7 +104,7 @@ struct daemon_words {
 };
 
 struct daemon_counters {
-    uint64_t connections, commands, cut;
+    uint64_t connections, web_connections, commands, cut;
 };
 
 enum daemon_refusal_class {
@@ -138,15 +150,19 @@ struct daemon {
     const struct daemon_options *options;
     struct poller *poller;
     struct poller_watch store_watch, signal_watch;
-    struct poller_deferred turn_end; /* one step of the store per turn */
-    struct listener *tcp, *local;
+    struct poller_deferred turn_end;    /* one step of the store per turn */
+    struct listener *tcp, *local, *web; /* RESP, RESP on a unix socket, HTTP */
+    struct http_face *http;             /* NULL: not served */
     struct list connections;
-    size_t connection_count, buffered;
+    size_t connection_count, web_count; /* all, and those of HTTP */
+    size_t buffered;
     struct list free_slots, free_acquisitions; /* kept for reuse */
     struct list acquisitions;                  /* that wait or are in flight … */
     struct list waiting;                       /* … and those with WAIT, the oldest first */
     struct table request_ids;
     struct table bindings;            /* by key and token */
+    struct credentials *credentials;  /* NULL: every peer may do everything */
+    struct table before_auth;         /* by address: connections that must send AUTH */
     struct list claims, claim_queues; /* see verbs_claim.c */
     size_t claim_count, claim_queue_count;
     size_t waiters, watches;
@@ -172,11 +188,24 @@ struct daemon {
     char reply[REPLY_SIZE]; /* that is being written */
 };
 
+/* Who the peer of a connection is: see auth.c. All zero: it may do everything. */
+struct auth {
+    const struct login *login;    /* NULL: none */
+    bool accepted;                /* from a socket; otherwise stdin */
+    bool needed;                  /* AUTH, before anything else … */
+    struct auth_address *address; /* … with its place there … */
+    struct poller_timer timer;    /* … until then */
+    unsigned wrong;               /* tries */
+    char *certificate;            /* the verified name; NULL: none */
+    struct listener_peer peer;
+};
+
 struct daemon_connection {
     struct daemon *daemon;
     struct list_node node;
     struct stream *stream;
     const struct may_identity *who;
+    struct auth auth;
     uint64_t number;
     unsigned protocol; /* 2 or 3 */
     struct list slots; /* commands without a reply, in the order of their arrival */
@@ -187,10 +216,11 @@ struct daemon_connection {
     struct list bindings;
     struct list watches;
     size_t watch_count, buffered;
-    bool ending;     /* no further command is read */
-    bool input_over; /* stdin has ended: ends when all commands have their replies */
-    bool pausing;    /* the stream is paused */
-    bool idle;       /* at the last review of the drain */
+    bool ending;                  /* no further command is read */
+    bool input_over;              /* stdin has ended: ends when all commands have their replies */
+    bool pausing;                 /* the stream is paused */
+    bool idle;                    /* at the last review of the drain */
+    struct http_connection *http; /* NULL: it speaks RESP */
     char name[CONNECTION_NAME_MAX + 1];
 };
 
@@ -276,9 +306,35 @@ uint64_t refusals_of_commands(const struct daemon *daemon);
 /* Writes what is left. */
 void daemon_log_done(struct daemon *daemon);
 
+/* ---- auth.c ---- */
+/* Reads the file of credentials, if there is one. False with the reason. */
+bool auth_load(struct daemon *daemon, struct text *why);
+/* Reads it again. If that fails, the previous credentials stay. Connections whose credential is
+ * gone are cut. */
+void auth_reload(struct daemon *daemon);
+/* False, with the reason, if others could reach it without TLS and credentials. */
+bool auth_check_listener(const struct daemon *daemon, const struct listener *listener,
+                         struct text *why);
+/* NULL, or the reply for a peer whose connection is refused. */
+const char *auth_refusal(const struct daemon *daemon, const struct listener_peer *peer);
+/* A new connection that was accepted. */
+void auth_start(struct daemon_connection *connection, const struct listener_peer *peer);
+/* The name in its client certificate, which was verified. */
+void auth_on_certificate(struct daemon_connection *connection, const char *name);
+/* As if AUTH had not been sent. */
+void auth_restart(struct daemon_connection *connection);
+void auth_end(struct daemon_connection *connection);
+/* False: AUTH is needed before that verb. NULL: an unknown one. */
+bool auth_allows_verb(const struct daemon_connection *connection, const struct daemon_verb *verb);
+/* `name` NULL: any. Wipes the secret. False: refused already. */
+bool auth_login(struct daemon_slot *slot, const char *name, const char *secret);
+/* From now on the peer has this login of daemon->credentials; NULL: it may do everything. */
+void auth_use(struct daemon_connection *connection, const struct login *login);
+
 /* ---- connection.c ---- */
-/* Takes ownership of the files. */
-void connection_open(struct daemon *daemon, int in, int out, const char *name);
+/* Takes ownership of the files. NULL when out of memory. */
+struct daemon_connection *connection_open(struct daemon *daemon, int in, int out, const char *name,
+                                          enum connection_protocol protocol);
 enum connection_end {
     CONNECTION_PEER_CLOSED, /* its bound grants are released */
     CONNECTION_CUT,         /* by us, or broken: its grants are left to their TTL (D1) */
@@ -300,6 +356,12 @@ struct daemon_slot *connection_slot(struct daemon_connection *connection);
 struct daemon_slot *connection_slot_before(struct daemon_slot *slot);
 /* Frees the slots that are kept for reuse. */
 void slots_free(struct daemon *daemon);
+/* Bytes that are no reply of a slot. */
+void connection_write(struct daemon_connection *connection, const char *bytes, size_t length);
+/* Counts the buffers of a connection. False: all together are too large, and it was cut. */
+bool connection_account(struct daemon_connection *connection);
+/* Reads no further bytes until a reply was sent. */
+void connection_pause(struct daemon_connection *connection);
 
 /* ---- dispatch.c ---- */
 /* By name in upper or lower case; NULL: none. */
@@ -310,11 +372,22 @@ const char *verb_denied_key(const struct daemon_verb *verb, const struct daemon_
                             const struct may_identity *who, char out_key[LH_KEY_SIZE]);
 /* Starts the command. False: it must wait for an earlier one, and is passed again later. */
 bool dispatch_command(struct daemon_connection *connection, const struct resp_command *command);
+/* The same for arguments that another protocol made, valid until it returns. */
+bool dispatch_args(struct daemon_connection *connection, struct daemon_args *args);
 
 /* ---- words.c ---- */
-/* False with a reason for the peer. Words begin at args->text[from]. */
-bool words_parse(const struct daemon_args *args, size_t from, unsigned allowed,
+/* False with a reason for the peer, which names fields of JSON instead of words with `as_fields`.
+ * Words begin at args->text[from]. */
+bool words_parse(const struct daemon_args *args, size_t from, unsigned allowed, bool as_fields,
                  struct daemon_words *out, struct text *why);
+/* A word as a member of a JSON body; a bool stands for a word without a value. */
+struct word_field {
+    const char *name; /* NULL: only RESP has it */
+    const char *word;
+    unsigned bit;
+    enum json_kind kind;
+};
+bool words_field_at(size_t index, struct word_field *out); /* false behind the last */
 bool words_is_number(const char *text, int64_t *out);
 bool words_is_token(const char *text, uint64_t *out);
 /* The word's bit; 0: it is none. */
@@ -402,6 +475,8 @@ void binding_add(struct daemon_connection *connection, const char *key, uint64_t
 void binding_remove(struct daemon *daemon, const char *key, uint64_t token);
 /* Releases the grants, or leaves them to their TTL. */
 void bindings_end(struct daemon_connection *connection, bool release);
+/* Grants that the identity of the connection may no longer renew are left to their TTL. */
+void bindings_check_rights(struct daemon_connection *connection);
 
 /* ---- daemon_holds.c: grants, for the metrics ---- */
 /* Of a key with the prefix of its verb, which may be ""; and of a grant of it. */
@@ -427,7 +502,7 @@ struct probe_waiter {
     void *user;
 };
 /* Calls done(), at once if the last result is younger than 1 s, and within 2 s in any case. Not up
- * while the daemon is stopping. */
+ * while the daemon is draining. */
 void probe_ask(struct daemon *daemon, struct probe_waiter *waiter);
 /* done() will not be called; also allowed after it was. */
 void probe_cancel(struct daemon *daemon, struct probe_waiter *waiter);

@@ -115,11 +115,14 @@ static void metrics_write_daemon(const struct daemon *daemon, const char *prefix
     const struct daemon_counters *counted = &daemon->counters;
     const struct daemon_series series[] = {
         {"connections", "gauge", "Open connections of clients.", "{protocol=\"resp\"}", UNIT_NUMBER,
-         daemon->connection_count},
+         daemon->connection_count - daemon->web_count},
+        {"connections", NULL, NULL, "{protocol=\"http\"}", UNIT_NUMBER, daemon->web_count},
         {"connections_max", "gauge", "Connections beyond which further ones are refused.", "",
          UNIT_NUMBER, daemon->options->connections_max},
         {"connections_total", "counter", "Connections that were accepted.", "{protocol=\"resp\"}",
-         UNIT_NUMBER, counted->connections},
+         UNIT_NUMBER, counted->connections - counted->web_connections},
+        {"connections_total", NULL, NULL, "{protocol=\"http\"}", UNIT_NUMBER,
+         counted->web_connections},
         {"connections_refused_total", "counter", "Connections beyond the maximum.", "", UNIT_NUMBER,
          daemon->refusals[REFUSED_CONNECTION].count},
         {"connections_cut_total", "counter",

@@ -114,6 +114,7 @@ static bool dispatch_copy_arguments(struct daemon *daemon, const struct resp_com
 {
     char *at = daemon->arguments;
     out->count = command->count;
+    out->has_positional = false;
     out->text[0] = out->text[1] = ""; /* the name, and the first argument even if it is missing */
     for (size_t i = 0; i < command->count; i++) {
         const struct resp_argument *argument = &command->args[i];
@@ -179,8 +180,10 @@ const char *verb_denied_key(const struct daemon_verb *verb, const struct daemon_
     int64_t counted = 0;
     if (verb->keys == KEYS_NONE || verb->keys == KEYS_PREFIX || verb->keys == KEYS_CHOSEN)
         return NULL; /* what a list or a watch shows is filtered key by key */
+    if (MAY_HOLE(DISPATCH) || (MAY_HOLE(HISTORY) && verb->run == verb_history))
+        return NULL;
     if (verb->keys == KEYS_COUNTED && words_is_number(args->text[1], &counted))
-        count = (size_t)counted;
+        count = MAY_HOLE(SECOND_KEY) ? 1 : (size_t)counted;
     for (size_t i = first; i < first + count && i < args->count; i++) {
         const char *key = args->text[i];
         if (verb->prefix != NULL)
@@ -189,6 +192,21 @@ const char *verb_denied_key(const struct daemon_verb *verb, const struct daemon_
             return key;
     }
     return NULL;
+}
+
+/* With BIND the daemon renews and releases the grant for the connection: that needs the right. */
+static const char *dispatch_denied_key(struct daemon_connection *connection,
+                                       const struct daemon_verb *verb,
+                                       const struct daemon_args *args,
+                                       const struct daemon_words *words)
+{
+    char *out_key = connection->daemon->denied_key;
+    const char *key = verb_denied_key(verb, args, connection->who, out_key);
+    if (key != NULL || (words->given & WORD_BIND) == 0 || MAY_HOLE(BIND))
+        return key;
+    struct daemon_verb renews = *verb;
+    renews.may = MAY_RENEW;
+    return verb_denied_key(&renews, args, connection->who, out_key);
 }
 
 /* ---- order ---- */
@@ -213,9 +231,9 @@ static bool dispatch_must_wait(const struct daemon_connection *connection,
 
 /* ---- start ---- */
 
-static bool dispatch_key_is_valid(const struct daemon_verb *verb, const struct daemon_args *args,
-                                  size_t positional)
+static bool dispatch_key_is_valid(const struct daemon_verb *verb, const struct daemon_args *args)
 {
+    size_t positional = args->positional;
     size_t first = verb->keys == KEYS_COUNTED ? 2 : 1;
     size_t end = verb->keys == KEYS_COUNTED  ? positional - 1
                  : verb->keys == KEYS_NONE   ? 1
@@ -266,17 +284,19 @@ static void dispatch_refuse_usage(struct daemon_connection *connection,
 }
 
 /* False with a reason if the arguments are wrong. */
-static bool dispatch_parse(const struct daemon_verb *verb, const struct daemon_args *args,
+static bool dispatch_parse(const struct daemon_verb *verb, struct daemon_args *args, bool as_fields,
                            struct daemon_words *words, struct text *why)
 {
-    size_t positional = dispatch_positional(verb, args);
-    if (positional == SIZE_MAX) {
+    if (!args->has_positional)
+        args->positional = dispatch_positional(verb, args);
+    if (args->positional == SIZE_MAX) {
         TEXT_JOIN(why, "wrong number of arguments; usage: ", verb->name, " ", verb->usage);
         return false;
     }
-    if (words_parse(args, positional + 1, verb->words, words, why))
+    if (words_parse(args, args->positional + 1, verb->words, as_fields, words, why))
         return true;
-    TEXT_JOIN(why, "; usage: ", verb->name, " ", verb->usage);
+    if (!as_fields)
+        TEXT_JOIN(why, "; usage: ", verb->name, " ", verb->usage);
     return false;
 }
 
@@ -300,24 +320,18 @@ static bool dispatch_start(struct daemon_connection *connection, const struct da
     return true;
 }
 
-bool dispatch_command(struct daemon_connection *connection, const struct resp_command *command)
+bool dispatch_args(struct daemon_connection *connection, struct daemon_args *args)
 {
     struct daemon *daemon = connection->daemon;
-    struct daemon_args *args = &daemon->args;
     struct daemon_words *words = &daemon->words;
     struct text why;
     text_init(&why, daemon->refusal, sizeof daemon->refusal);
-    if (!dispatch_copy_arguments(daemon, command, args)) {
-        text_add(&why, "Protocol error: an argument contains a NUL byte");
-        dispatch_refuse(connection, REFUSED_PROTOCOL, "ERR", &why, why.bytes);
-        connection_end_after_replies(connection);
+    const struct daemon_verb *verb = verb_find(args->text[0]);
+    if (!auth_allows_verb(connection, verb)) {
+        text_add(&why, "Authentication required.");
+        dispatch_refuse(connection, REFUSED_NOT_AUTHENTICATED, "NOAUTH", &why, why.bytes);
         return true;
     }
-#ifdef LH_FUZZ_PLANT /* planted bug for the fuzzer: a command without a name gets no reply */
-    if (args->text[0][0] == '\0')
-        return true;
-#endif
-    const struct daemon_verb *verb = verb_find(args->text[0]);
     if (verb == NULL) {
         dispatch_refuse_unknown(connection, args->text[0], &why);
         return true;
@@ -328,18 +342,18 @@ bool dispatch_command(struct daemon_connection *connection, const struct resp_co
         dispatch_refuse(connection, REFUSED_COMMAND, "ERR", &why, why.bytes);
         return true;
     }
-    if (!dispatch_parse(verb, args, words, &why)) {
+    if (!dispatch_parse(verb, args, connection->http != NULL, words, &why)) {
         dispatch_refuse_usage(connection, verb, &why);
         return true;
     }
-    if (!dispatch_key_is_valid(verb, args, dispatch_positional(verb, args))) {
+    if (!dispatch_key_is_valid(verb, args)) {
         text_add(&why, "a key must be at most 512 bytes of UTF-8 without control characters");
         dispatch_refuse(connection, REFUSED_PROTOCOL, "ERR", &why, why.bytes);
-        connection_end_after_replies(connection);
+        if (connection->http == NULL)
+            connection_end_after_replies(connection);
         return true;
     }
-    const char *key = verb_denied_key(verb, args, connection->who, daemon->denied_key);
-    if (key != NULL) {
+    if (dispatch_denied_key(connection, verb, args, words) != NULL) {
         TEXT_JOIN(&why, connection->who->name, " may not use this key with ", verb->name);
         dispatch_refuse(connection, REFUSED_NOT_PERMITTED, "NOPERM", &why, why.bytes);
         return true;
@@ -348,4 +362,23 @@ bool dispatch_command(struct daemon_connection *connection, const struct resp_co
     if (dispatch_must_wait(connection, verb, bucket))
         return false;
     return dispatch_start(connection, verb, bucket, args, words);
+}
+
+bool dispatch_command(struct daemon_connection *connection, const struct resp_command *command)
+{
+    struct daemon *daemon = connection->daemon;
+    struct daemon_args *args = &daemon->args;
+    if (!dispatch_copy_arguments(daemon, command, args)) {
+        struct text why;
+        text_init(&why, daemon->refusal, sizeof daemon->refusal);
+        text_add(&why, "Protocol error: an argument contains a NUL byte");
+        dispatch_refuse(connection, REFUSED_PROTOCOL, "ERR", &why, why.bytes);
+        connection_end_after_replies(connection);
+        return true;
+    }
+#ifdef LH_FUZZ_PLANT /* planted bug for the fuzzer: a command without a name gets no reply */
+    if (args->text[0][0] == '\0')
+        return true;
+#endif
+    return dispatch_args(connection, args);
 }

@@ -60,7 +60,7 @@ static bool drain_review_connection(struct daemon_connection *connection, bool r
     connection->idle = idle;
     if (!connection->ending && ((idle && was_idle) || (unused && !reads)))
         connection_end_after_replies(connection);
-    return !idle || !was_idle;
+    return !idle;
 }
 
 /* Returns how many must still go on. */
@@ -111,6 +111,7 @@ void drain_begin(struct daemon *daemon)
     daemon->drain_timer = (struct poller_timer){.due = drain_on_review, .owner = daemon};
     listener_free(&daemon->tcp);
     listener_free(&daemon->local);
+    /* HTTP still accepts: /readyz says that the daemon drains. */
     acquisitions_drain(daemon);
     for (struct list_node *node = daemon->connections.first; node != NULL; node = node->next)
         watches_drain(LIST_ENTRY(node, struct daemon_connection, node));

@@ -16,7 +16,8 @@
 void request_id_name(const struct may_identity *who, const char *id, char out[65])
 {
     char both[REQUEST_ID_MAX + 256];
-    int length = snprintf(both, sizeof both, "%.128s\n%s", who->name, id);
+    const char *name = MAY_HOLE(REQUEST_ID) ? "" : who->name;
+    int length = snprintf(both, sizeof both, "%.128s\n%s", name, id);
     char hex[SHA256_HEX + 1];
     sha256_hex(both, (size_t)length, hex);
     (void)snprintf(out, 65, "d-%.40s", hex);

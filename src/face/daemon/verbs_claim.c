@@ -207,7 +207,8 @@ static bool claim_admits(void *user, uint64_t number)
     const struct daemon_connection *connection = claim->slot->connection;
     char key[24];
     (void)snprintf(key, sizeof key, "%llu", (unsigned long long)number);
-    return connection != NULL && may(connection->who, MAY_TAKE, key);
+    return connection != NULL && may(connection->who, MAY_TAKE, key) &&
+           (!claim->binds || may(connection->who, MAY_RENEW, key));
 }
 
 /* ---- cancel ---- */

