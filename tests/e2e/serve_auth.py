@@ -257,7 +257,6 @@ for function in functions:
     cases.run(function.__name__.replace("_", " "), function)
 log = daemon.logged()
 cases.tell(not any(word in log for word in ("alpha", "beta", digest("beta")[7:])), "the log has no secret", log)
-cases.tell("auth_failed" in log and "127.0.0.1: wrong name or secret" in log,
-           "the log has refusals", log)
+cases.tell('"class":"wrong_credential","peer":"127.0.0.1"' in log, "the log has refusals", log)
 cases.tell(daemon.kill(15) == 0, "SIGTERM ends the daemon", daemon.logged())
 cases.finish()
