@@ -9,12 +9,15 @@ holes with them, each of which must be found here.
 """
 
 import hashlib
+import json
 import os
 import re
 import signal
+import socket
 import sys
 
 from serve_kit import Cases, Closed, Daemon, Error, encode, folder, pairs, until
+from serve_web import PATHS as WEB_PATHS, Web
 
 PROGRAM = os.path.realpath(sys.argv[1])
 HOUR = 3600000
@@ -165,7 +168,7 @@ def write_tokens(*left_out):
 
 write_tokens()
 daemon = Daemon(PROGRAM, f"file:{folder}/locks.log", "--tokens", TOKENS, *sys.argv[2:],
-                unix=f"{folder}/lock.sock")
+                unix=f"{folder}/lock.sock", http="127.0.0.1:0")
 
 
 def connect(credential, protocol=2):
@@ -277,22 +280,50 @@ class Together(InTurn):
         return found
 
 
-PATHS = [Alone(), InTurn(), Together()]
+def web(credential):
+    """A connection of HTTP. A user id is of the unix socket, which has none."""
+    return Web(daemon.web, None if credential.how in ("-", "uid") else credential.secret)
+
+
+class ByHttp:
+    """All calls of a credential on one connection of HTTP. Before each, a request of somebody who
+    may do everything: the next one must not inherit its rights."""
+
+    name = "HTTP"
+
+    def takes(self, row):
+        verbs = {*WEB_PATHS, "LOCK.ACQUIRE_ALL"}
+        return row.verb in verbs and "BIND" not in row.words
+
+    def ask(self, credential, calls):
+        found = []
+        with web(PEOPLE["admin"]) as client:
+            for _, command in calls:
+                client.secret = PEOPLE["admin"].secret
+                assert client.request("GET", "/v1/locks/none")[0] == 200
+                client.secret = web(credential).secret
+                found.append(class_of(client.call(*command)))
+        return found
+
+
+PATHS = [Alone(), InTurn(), Together(), ByHttp()]
 
 
 def plays_the_table(path, credential):
     calls, expected = [], []
+    known = credential.known and (credential.how != "uid" or path.name != "HTTP")
     for row in ROWS:
         for k, l in KEYS if "{k}" in row.args or "{l}" in row.args else KEYS[:1]:
             if path.takes(row):
                 calls.append((row, row.command(k, l, tokens[row.prefix, k])))
-                expected.append(credential.expected(row, k, l))
+                expected.append(credential.expected(row, k, l) if known or row.needs == "open"
+                                else "NOAUTH")
     before = listed()
     found = path.ask(credential, calls)
     wrong = [f"{' '.join(command)}: {got}, not {want}"
              for (_, command), got, want in zip(calls, found, expected) if got != want]
     assert not wrong and len(found) == len(expected), "\n" + "\n".join(wrong)
-    assert len(found) > 100, found
+    assert len(found) > 90, found
     after = listed()  # what was refused has no effect either
     for key in set(before) | set(after):
         if not any(credential.may(right, key) for right in ALL - {"read"}):
@@ -384,6 +415,62 @@ def watches_show_what_may_be_read(credential, way, mark):
 # ---- further paths ----
 
 
+def the_web_shows_what_may_be_read(credential, mark):
+    with web(credential) as client:
+        status, reply = client.request("GET", "/v1/locks?count=1000")
+        if client.secret is None:
+            assert status == 401, (status, reply)
+            return
+        seen = {view["key"] for view in reply["keys"]}
+        assert seen == readable(credential, set(listed())), seen
+        status, _ = client.request("GET", "/metrics")
+        assert status == (200 if credential.name == "admin" else 403), status
+    kinds = ("", "once:", "watermark:")
+    changed = {kind + f"{name}:{mark}" for name in "abc" for kind in kinds}
+    seen = web_events(credential, mark)
+    assert seen == readable(credential, changed), seen ^ readable(credential, changed)
+
+
+def web_events(credential, mark):
+    """The keys of the changes that follow."""
+    with socket.create_connection(daemon.web) as stream:
+        stream.sendall(f"GET /v1/watch HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
+                       f"{credential.secret}\r\n\r\n".encode())
+        data = b""
+        while b"event: ready" not in data:
+            data += stream.recv(1 << 16)
+        change_some(mark)
+        with connect(PEOPLE["admin"], 3) as witness:  # has what was written before
+            witness.ok("LOCK.WATCH", f"z:{mark}")
+            admin.ok("LOCK.ACQUIRE", f"z:{mark}", "last", HOUR)
+            witness.push()
+        stream.settimeout(0.3)
+        try:
+            while more := stream.recv(1 << 16):
+                data += more
+        except TimeoutError:
+            pass
+    lines = [line[6:] for line in data.decode().splitlines() if line.startswith('data: {"key"')]
+    return {json.loads(line)["key"] for line in lines} - {f"z:{mark}"}
+
+
+def a_request_without_credential_is_refused():
+    with Web(daemon.web) as client:
+        for path in ("/", "/openapi.json", "/metrics", "/v1/locks", "/v1/watch", "/v1/nothing"):
+            status, _ = client.request("GET", path)
+            assert status == 401, (path, status)
+        for path in ("/healthz", "/readyz"):
+            assert client.request("GET", path)[0] == 200, path
+        for secret in ("nonsense", "", PEOPLE["reader"].secret + "x", "secret"):
+            with Web(daemon.web, secret) as wrong:
+                assert wrong.request("GET", "/v1/locks")[0] == 401, secret
+        digest = hashlib.sha256(PEOPLE["admin"].secret.encode()).hexdigest()
+        with Web(daemon.web, digest) as wrong:
+            assert wrong.request("GET", "/v1/locks")[0] == 401
+        status, _ = client.request("GET", f"/v1/locks?access_token={digest}")
+        assert status == 401, status
+
+
 def info_shows_the_store_to_those_who_read_all():
     for credential in PEOPLE.values():
         if credential.known:
@@ -449,8 +536,11 @@ for number, credential in enumerate(one for one in PEOPLE.values() if one.known)
     for at, way in enumerate(WATCHES):
         cases.run(f"{credential.name}: {way}", watches_show_what_may_be_read, credential, way,
                   1000 + number * 10 + at)
+for number, credential in enumerate(one for one in PEOPLE.values() if one.known):
+    cases.run(f"{credential.name}: lists, metrics and events by HTTP",
+              the_web_shows_what_may_be_read, credential, 2000 + number)
 for function in (info_shows_the_store_to_those_who_read_all, request_ids_belong_to_a_name,
-                 a_secret_needs_its_name):
+                 a_secret_needs_its_name, a_request_without_credential_is_refused):
     cases.run(function.__name__.replace("_", " "), function)
 log = daemon.logged()
 cases.tell("secret of" not in log and "b:1" not in log, "the log has neither secrets nor keys", log)

@@ -103,7 +103,8 @@ static bool guard_authenticates(struct daemon_connection *connection,
     if (connection->daemon->credentials == NULL)
         return true;
     if (request->authorization.bytes == NULL) {
-        auth_restart(connection);
+        if (!MAY_HOLE(HTTP_KEPT))
+            auth_restart(connection);
         if (!connection->auth.needed || guard_is_health(request->path))
             return true;
         http_refuse(connection, 401, "send a credential: Authorization: Bearer SECRET", challenge);

@@ -55,7 +55,10 @@ bool may(const struct may_identity *who, enum may_verb verb, const char *key);
     X(BEFORE_AUTH, "commands before AUTH are answered")                     \
     X(ANY_NAME, "a secret is accepted with the name of another credential") \
     X(REQUEST_ID, "a request id of another name can be cancelled")          \
-    X(RELOAD, "a removed credential keeps its connections")
+    X(RELOAD, "a removed credential keeps its connections")                 \
+    X(HTTP_KEPT, "a request of HTTP has the rights of the one before it")   \
+    X(EVENTS, "server-sent events show all keys")                           \
+    X(METRICS, "everybody who is known reads the metrics")
 
 #ifdef LH_MUTANTS
 enum may_hole {
