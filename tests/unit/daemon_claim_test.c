@@ -77,8 +77,9 @@ enum lh_outcome __wrap_lh_claims_open(struct lh_client *client,
                                       struct lh_report *report)
 {
     struct lh_claims *claims = calloc(1, sizeof *claims);
+    (void)client;
     (void)report;
-    if (client == NULL || claims == NULL)
+    if (claims == NULL)
         abort();
     text_copy(claims->label, sizeof claims->label, given->label);
     claims->order = given->order;

@@ -51,10 +51,10 @@ static void claim_queue_on_ready(void *owner, unsigned what)
     daemon_turn(queue->daemon);
 }
 
+/* It has left the list. */
 static void claim_queue_free(struct claim_queue *queue)
 {
     struct daemon *daemon = queue->daemon;
-    list_remove(&daemon->claim_queues, &queue->node);
     daemon->claim_queue_count--;
     if (queue->watch.poller != NULL)
         (void)poller_watch(daemon->poller, &queue->watch, 0);
@@ -70,9 +70,11 @@ static bool claim_queues_make_room(struct daemon *daemon)
         return true;
     while (node != NULL && LIST_ENTRY(node, struct claim_queue, node)->in_flight > 0)
         node = node->next;
-    if (node != NULL)
-        claim_queue_free(LIST_ENTRY(node, struct claim_queue, node));
-    return node != NULL;
+    if (node == NULL)
+        return false;
+    list_remove(&daemon->claim_queues, node);
+    claim_queue_free(LIST_ENTRY(node, struct claim_queue, node));
+    return true;
 }
 
 static struct claim_queue *claim_queue_find(const struct daemon *daemon, const char *label,
@@ -108,10 +110,11 @@ static struct claim_queue *claim_queue_new(struct daemon *daemon, const char *la
     text_copy(queue->label, sizeof queue->label, label);
     queue->watch = (struct poller_watch){
         .file = lh_claims_fd(queue->claims), .ready = claim_queue_on_ready, .owner = queue};
-    list_append(&daemon->claim_queues, &queue->node);
     daemon->claim_queue_count++;
-    if (queue->watch.file >= 0 && poller_watch(daemon->poller, &queue->watch, POLLER_READ))
+    if (queue->watch.file >= 0 && poller_watch(daemon->poller, &queue->watch, POLLER_READ)) {
+        list_append(&daemon->claim_queues, &queue->node);
         return queue;
+    }
     claim_queue_free(queue);
     report->outcome = LH_FAILED;
     text_copy(report->text, sizeof report->text, "failed: out of memory or descriptors");
@@ -120,8 +123,8 @@ static struct claim_queue *claim_queue_new(struct daemon *daemon, const char *la
 
 void claims_free(struct daemon *daemon)
 {
-    while (daemon->claim_queues.first != NULL)
-        claim_queue_free(LIST_ENTRY(daemon->claim_queues.first, struct claim_queue, node));
+    for (struct list_node *node; (node = list_pop(&daemon->claim_queues)) != NULL;)
+        claim_queue_free(LIST_ENTRY(node, struct claim_queue, node));
 }
 
 /* ---- the result ---- */

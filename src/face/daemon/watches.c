@@ -157,6 +157,7 @@ void watches_drain(struct daemon_connection *connection)
     struct lh_report report;
     drain_report(&report);
     for (struct list_node *node; (node = connection->watches.first) != NULL;) {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a watch that was freed has left the list */
         struct daemon_watch *watch = LIST_ENTRY(node, struct daemon_watch, node);
         if (watch->slot != NULL)
             watch_on_ready(watch, NULL, &report);
