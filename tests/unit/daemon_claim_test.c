@@ -19,8 +19,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* NOLINTBEGIN(readability-identifier-naming): the names are the linker's */
-
 enum { CLAIMS_MAX = 64 };
 
 /* The handles and started claims of the library. */
@@ -50,20 +48,29 @@ static struct daemon *served;
 static struct daemon_options options;
 static struct peer *ann, *bob;
 
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 bool __real_may(const struct may_identity *who, enum may_verb verb, const char *key);
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 bool __wrap_may(const struct may_identity *who, enum may_verb verb, const char *key);
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 enum lh_outcome __wrap_lh_claims_open(struct lh_client *client,
                                       const struct lh_claims_options *given, struct lh_claims **out,
                                       struct lh_report *report);
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 void __wrap_lh_claims_close(struct lh_claims **claims);
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 int __wrap_lh_claims_fd(const struct lh_claims *claims);
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 enum lh_outcome __wrap_lh_claims_step(struct lh_claims *claims);
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 struct lh_claim_request *__wrap_lh_claim_begin_start(struct lh_claims *claims,
                                                      const struct lh_claim_options *given,
                                                      struct lh_claim *out, lh_done_fn *done,
                                                      void *user, struct lh_report *report);
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 void __wrap_lh_claim_cancel(struct lh_claim_request *request);
 
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 bool __wrap_may(const struct may_identity *who, enum may_verb verb, const char *key)
 {
     if (verb == MAY_TAKE)
@@ -72,6 +79,7 @@ bool __wrap_may(const struct may_identity *who, enum may_verb verb, const char *
                                           strtoull(key, NULL, 10) >= may_denies);
 }
 
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 enum lh_outcome __wrap_lh_claims_open(struct lh_client *client,
                                       const struct lh_claims_options *given, struct lh_claims **out,
                                       struct lh_report *report)
@@ -89,6 +97,7 @@ enum lh_outcome __wrap_lh_claims_open(struct lh_client *client,
     return LH_OK;
 }
 
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 void __wrap_lh_claims_close(struct lh_claims **claims)
 {
     (void)close((*claims)->file);
@@ -97,17 +106,20 @@ void __wrap_lh_claims_close(struct lh_claims **claims)
     handles--;
 }
 
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 int __wrap_lh_claims_fd(const struct lh_claims *claims)
 {
     return claims->file;
 }
 
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 enum lh_outcome __wrap_lh_claims_step(struct lh_claims *claims)
 {
     (void)claims;
     return LH_OK;
 }
 
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 struct lh_claim_request *__wrap_lh_claim_begin_start(struct lh_claims *claims,
                                                      const struct lh_claim_options *given,
                                                      struct lh_claim *out, lh_done_fn *done,
@@ -124,12 +136,11 @@ struct lh_claim_request *__wrap_lh_claim_begin_start(struct lh_claims *claims,
 }
 
 /* As the library, it calls back later. */
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 void __wrap_lh_claim_cancel(struct lh_claim_request *request)
 {
     request->cancelled = true;
 }
-
-/* NOLINTEND(readability-identifier-naming) */
 
 /* ---- what the library does ---- */
 

@@ -40,8 +40,6 @@ struct lh_claim_request {
     char strings[]; /* of the options */
 };
 
-static void claims_run_next(struct lh_claims *claims);
-
 /* ---- the end ---- */
 
 static void claim_request_free(struct lh_claim_request *request)
@@ -83,6 +81,18 @@ static void claim_request_end_cancelled(struct lh_claim_request *request)
     claim_request_end(request);
 }
 
+/* The next one runs from the poller: no done is called within that of another. */
+static void claims_wake_next(struct lh_claims *claims)
+{
+    for (struct list_node *node = claims->requests.first; node != NULL; node = node->next) {
+        struct lh_claim_request *request = LIST_ENTRY(node, struct lh_claim_request, node);
+        if (request->state != CLAIM_QUEUED)
+            continue;
+        poller_call_at(github_api_poller(claims->api), &request->timer, host_boot_ms());
+        return;
+    }
+}
+
 /* The search has found nothing, or an issue, or has failed. */
 static void claim_request_over(struct lh_claim_request *request)
 {
@@ -97,7 +107,7 @@ static void claim_request_over(struct lh_claim_request *request)
     } else {
         claim_request_end(request);
     }
-    claims_run_next(claims);
+    claims_wake_next(claims);
 }
 
 /* ---- steps ---- */
