@@ -56,7 +56,7 @@ struct peer *peer_new(struct daemon *daemon)
     int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair);
     if (peer == NULL || failed != 0)
         abort();
-    connection_open(daemon, pair[0], pair[0], "peer");
+    connection_open(daemon, pair[0], pair[0], "peer", /* tls= */ NULL);
     peer->daemon = daemon;
     peer->file = pair[1];
     peer->connection = LIST_ENTRY(daemon->connections.last, struct daemon_connection, node);

@@ -99,6 +99,7 @@ struct settings {
     const char *kind;               /* doctor, collect */
     uint64_t above;                 /* epoch: a token; 0: none */
     const char *listen, *unix_path; /* serve */
+    const char *tls_cert, *tls_key, *tls_client_ca;
     bool stdio;
     int64_t connections_max;
 };

@@ -58,12 +58,27 @@ static const char *serve_default_socket(void)
     return length < (int)sizeof path ? path : NULL;
 }
 
+/* NULL, or what is wrong. */
+static const char *serve_check_tls(const struct settings *settings)
+{
+    if (settings->tls_cert == NULL && settings->tls_key != NULL)
+        return "--tls-key needs --tls-cert";
+    if (settings->tls_cert == NULL && settings->tls_client_ca != NULL)
+        return "--tls-client-ca needs --tls-cert";
+    if (settings->tls_cert != NULL && (settings->stdio || strcmp(settings->listen, "off") == 0))
+        return "--tls-cert is for TCP; it excludes --stdio and --listen off";
+    return NULL;
+}
+
 static int cmd_serve(struct context *context)
 {
     const struct settings *settings = &context->settings;
     struct daemon_options options = {.address = settings->listen,
                                      .unix_path = settings->unix_path,
                                      .unix_required = true,
+                                     .tls_cert = settings->tls_cert,
+                                     .tls_key = settings->tls_key,
+                                     .tls_client_ca = settings->tls_client_ca,
                                      .stdio = settings->stdio,
                                      .connections_max = (size_t)settings->connections_max,
                                      .store = context->shown,
@@ -81,6 +96,9 @@ static int cmd_serve(struct context *context)
         options.address = NULL;
     if (options.address == NULL && options.unix_path == NULL && !settings->stdio)
         return usage_error(context, "nothing to serve on; give --listen, --unix or --stdio");
+    const char *wrong = serve_check_tls(settings);
+    if (wrong != NULL)
+        return usage_error(context, "%s", wrong);
     int status = context_open_store(context);
     if (status != EXIT_DONE)
         return status;
@@ -106,6 +124,27 @@ static const struct option option_unix = {
     .help = "path of the unix socket (mode 0600), or off; default "
             "$XDG_RUNTIME_DIR/leasehold.sock, for root /run/leasehold.sock"};
 
+static const struct option option_tls_cert = {
+    .name = "tls-cert",
+    .kind = VALUE_TEXT,
+    .value = "FILE",
+    .at = offsetof(struct settings, tls_cert),
+    .help = "PEM file of the certificate and its chain: TCP connections need TLS, 1.2 or later"};
+
+static const struct option option_tls_key = {
+    .name = "tls-key",
+    .kind = VALUE_TEXT,
+    .value = "FILE",
+    .at = offsetof(struct settings, tls_key),
+    .help = "PEM file of its key, mode 0600; default the file of --tls-cert"};
+
+static const struct option option_tls_client_ca = {
+    .name = "tls-client-ca",
+    .kind = VALUE_TEXT,
+    .value = "FILE",
+    .at = offsetof(struct settings, tls_client_ca),
+    .help = "PEM file of the CA that signs certificates of clients; a client may have none"};
+
 static const struct option option_stdio = {
     .name = "stdio",
     .kind = VALUE_FLAG,
@@ -123,8 +162,9 @@ static const struct option option_max_connections = {.name = "max-connections",
                                                      .default_value = "10000",
                                                      .help = "refuse further connections"};
 
-static const struct option *const serve_options[] = {&option_listen, &option_unix, &option_stdio,
-                                                     &option_max_connections, NULL};
+static const struct option *const serve_options[] = {
+    &option_listen,  &option_unix,          &option_stdio,           &option_tls_cert,
+    &option_tls_key, &option_tls_client_ca, &option_max_connections, NULL};
 
 const struct command command_serve = {
     .name = "serve",
@@ -140,9 +180,11 @@ const struct command command_serve = {
         "the same store renews and releases it by its token. With BIND the daemon renews it, and "
         "releases it when the client closes its connection.\n\n"
         "By default the daemon listens on loopback and on a private unix socket. SIGTERM ends it; "
-        "grants stay. Logs are JSON lines on stderr.",
+        "grants stay. SIGHUP reads the files of --tls-* again; if one is unusable, the previous "
+        "ones stay in use, and the log states why. Logs are JSON lines on stderr.",
     .example = "leasehold serve --store redis://cache:6379\n"
                "redis-cli -p 7379 LOCK.ACQUIRE backup host-1 30000\n"
+               "leasehold serve --listen :7379 --tls-cert server.pem --tls-key server.key\n"
                "leasehold serve --stdio --store file:/var/lib/app/locks.log",
     .options = serve_options,
     .min_args = 0,

@@ -251,7 +251,9 @@ static void connection_on_ended(void *owner, enum stream_end end, const char *wh
 {
     struct daemon_connection *connection = owner;
     bool closed = end == STREAM_CLOSED;
-    if (!closed && end != STREAM_CUT)
+    if (!closed && connection->handshaking)
+        daemon_log_tls_failure(connection->daemon, why);
+    else if (!closed && end != STREAM_CUT)
         daemon_log(connection->daemon, DAEMON_WARNING, "connection_cut", why);
     connection_end(connection, closed ? CONNECTION_PEER_CLOSED : CONNECTION_CUT);
 }
@@ -264,17 +266,27 @@ static void connection_on_input_over(void *owner)
     connection_end_after_replies(connection);
 }
 
-void connection_open(struct daemon *daemon, int in, int out, const char *name)
+static void connection_on_opened(void *owner)
+{
+    struct daemon_connection *connection = owner;
+    connection->handshaking = false;
+}
+
+void connection_open(struct daemon *daemon, int in, int out, const char *name,
+                     struct tls_server *tls)
 {
     struct daemon_connection *connection = calloc(1, sizeof *connection);
-    struct stream_callbacks callbacks = {.bytes = connection_on_bytes,
+    struct stream_callbacks callbacks = {.opened = connection_on_opened,
+                                         .bytes = connection_on_bytes,
                                          .ended = connection_on_ended,
                                          .input_over = connection_on_input_over,
                                          .owner = connection,
                                          .in_max = CONNECTION_IN_MAX,
                                          .out_max = CONNECTION_OUT_MAX};
     if (connection != NULL)
-        connection->stream = stream_adopt(daemon->poller, in, out, name, &callbacks);
+        connection->stream =
+            tls == NULL ? stream_adopt(daemon->poller, in, out, name, &callbacks)
+                        : stream_adopt_tls(daemon->poller, in, name, tls, HANDSHAKE_MS, &callbacks);
     if (connection == NULL || connection->stream == NULL) {
         free(connection);
         (void)close(in);
@@ -282,6 +294,7 @@ void connection_open(struct daemon *daemon, int in, int out, const char *name)
     }
     connection->daemon = daemon;
     connection->who = &may_everything;
+    connection->handshaking = tls != NULL;
     connection->protocol = 2;
     connection->number = ++daemon->last_connection;
     list_append(&daemon->connections, &connection->node);

@@ -64,6 +64,11 @@ static void daemon_on_store(void *owner, unsigned what)
 
 /* ---- signals ---- */
 
+void daemon_reload(struct daemon *daemon)
+{
+    daemon_reload_tls(daemon);
+}
+
 static void daemon_on_signal(void *owner, unsigned what)
 {
     struct daemon *daemon = owner;
@@ -71,6 +76,10 @@ static void daemon_on_signal(void *owner, unsigned what)
     (void)what;
     if (read(daemon->signal_watch.file, &info, sizeof info) != (ssize_t)sizeof info)
         return;
+    if (info.ssi_signo == SIGHUP) {
+        daemon_reload(daemon);
+        return;
+    }
     daemon_log(daemon, DAEMON_INFO, "stopping",
                info.ssi_signo == SIGTERM ? "received SIGTERM" : "received SIGINT");
     if (daemon->stopping)
@@ -84,6 +93,8 @@ static bool daemon_watch_signals(struct daemon *daemon)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
+    (void)signal(SIGHUP, SIG_DFL); /* nohup(1) ignores it, and it would not be received */
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     daemon->signal_watch = (struct poller_watch){
@@ -97,12 +108,14 @@ static bool daemon_watch_signals(struct daemon *daemon)
 static void daemon_on_accepted(void *owner, int file, const struct listener_peer *peer)
 {
     struct daemon *daemon = owner;
+    struct tls_server *tls = peer->local ? NULL : daemon->tls;
     if (daemon->connection_count < daemon->options->connections_max) {
-        connection_open(daemon, file, file, peer->address);
+        connection_open(daemon, file, file, peer->address, tls);
         return;
     }
     static const char full[] = "-ERR max number of connections reached; see --max-connections\r\n";
-    (void)send(file, full, sizeof full - 1, MSG_NOSIGNAL);
+    if (tls == NULL)
+        (void)send(file, full, sizeof full - 1, MSG_NOSIGNAL);
     (void)close(file);
     daemon->counters.refused++;
 }
@@ -129,7 +142,7 @@ static bool daemon_listen(struct daemon *daemon, struct text *why)
 {
     struct listener_callbacks callbacks = {.accepted = daemon_on_accepted, .owner = daemon};
     if (daemon->options->stdio) {
-        connection_open(daemon, STDIN_FILENO, STDOUT_FILENO, "stdio");
+        connection_open(daemon, STDIN_FILENO, STDOUT_FILENO, "stdio", /* tls= */ NULL);
         return true;
     }
     if (daemon->options->address != NULL) {
@@ -208,6 +221,7 @@ void daemon_free(struct daemon *daemon)
     slots_free(daemon);
     table_done(&daemon->request_ids);
     table_done(&daemon->bindings);
+    tls_server_free(&daemon->tls);
     poller_free(&daemon->poller);
     free(daemon);
 }
@@ -241,7 +255,7 @@ struct daemon *daemon_new(struct lh_client **client, const struct daemon_options
 static bool daemon_start(struct daemon *daemon, struct text *why)
 {
     if (daemon_watch_signals(daemon))
-        return daemon_listen(daemon, why);
+        return daemon_start_tls(daemon, why) && daemon_listen(daemon, why);
     TEXT_JOIN(why, "cannot watch signals: ", strerror(errno));
     return false;
 }

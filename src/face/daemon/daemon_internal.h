@@ -15,6 +15,7 @@
 #include "net/listener.h"
 #include "net/poller.h"
 #include "net/stream.h"
+#include "net/tls_server.h"
 #include "runtime/table.h"
 #include "wire/resp_command.h"
 #include "wire/resp_reply.h"
@@ -30,6 +31,7 @@ enum {
     WAITERS_LIMIT = 100000,
     WATCHES_LIMIT = 256,
     REQUEST_IDS_LIMIT = 200000,
+    HANDSHAKE_MS = 10000, /* of TLS */
     KEEP_PLACE_MS = 5000, /* for a client that lost its connection and repeats its request id */
     VIEW_REPLY_SIZE = 8 * 1024, /* without the encoded record */
     REPLY_SIZE = 8 * 1024 + COMMAND_BULK_MAX,
@@ -96,6 +98,9 @@ struct daemon {
     struct poller_watch store_watch, signal_watch;
     struct poller_deferred turn_end; /* one step of the store per turn */
     struct listener *tcp, *local;
+    struct tls_server *tls; /* of connections by TCP; NULL: none */
+    int64_t tls_failed_ms;  /* when a failed handshake was logged … */
+    uint64_t tls_failures;  /* … and how many there were since, this one included */
     struct list connections;
     size_t connection_count, buffered;
     struct list free_slots, free_acquisitions; /* kept for reuse */
@@ -132,9 +137,10 @@ struct daemon_connection {
     struct list bindings;
     struct list watches;
     size_t watch_count, buffered;
-    bool ending;     /* no further command is read */
-    bool input_over; /* stdin has ended: ends when all commands have their replies */
-    bool pausing;    /* the stream is paused */
+    bool handshaking; /* TLS is not established yet */
+    bool ending;      /* no further command is read */
+    bool input_over;  /* stdin has ended: ends when all commands have their replies */
+    bool pausing;     /* the stream is paused */
     char name[CONNECTION_NAME_MAX + 1];
 };
 
@@ -202,9 +208,21 @@ void daemon_turn(struct daemon *daemon);
 /* Releases a grant for which nobody waits. */
 void daemon_release(struct daemon *daemon, const char *key, uint64_t token);
 
+/* Reads the files that SIGHUP announces. */
+void daemon_reload(struct daemon *daemon);
+
+/* ---- daemon_tls.c ---- */
+/* False with a reason; true also without TLS. */
+bool daemon_start_tls(struct daemon *daemon, struct text *why);
+/* New connections use the files as they are now; if one is unusable, all stays as it was. */
+void daemon_reload_tls(struct daemon *daemon);
+/* Logs at most one line per second. */
+void daemon_log_tls_failure(struct daemon *daemon, const char *why);
+
 /* ---- connection.c ---- */
-/* Takes ownership of the files. */
-void connection_open(struct daemon *daemon, int in, int out, const char *name);
+/* Takes ownership of the files. `tls` NULL: none. */
+void connection_open(struct daemon *daemon, int in, int out, const char *name,
+                     struct tls_server *tls);
 enum connection_end {
     CONNECTION_PEER_CLOSED, /* its bound grants are released */
     CONNECTION_CUT,         /* by us, or broken: its grants are left to their TTL (D1) */
