@@ -53,7 +53,8 @@ await_port() { # await_port NAME PORT
 
 start_daemon() { # start_daemon NAME STORE: sets port
     local i
-    start "$1" build/bench/leasehold serve --store "$2" --listen 127.0.0.1:0 --unix off
+    start "$1" build/bench/leasehold serve --store "$2" --listen 127.0.0.1:0 --http off \
+        --unix off
     for ((i = 0; i < 500; i++)); do
         [[ ! -s $work/$1 ]] || break
         sleep 0.02

@@ -12,7 +12,7 @@ static void json_separate(struct text *text)
         text_add(text, ",");
 }
 
-static void json_add_escaped(struct text *text, unsigned char byte)
+static void json_escape_byte(struct text *text, unsigned char byte)
 {
     static const char hex[] = "0123456789abcdef";
     static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt";
@@ -27,23 +27,28 @@ static void json_add_escaped(struct text *text, unsigned char byte)
     text_add_bytes(text, code, sizeof code);
 }
 
+void json_escape(struct text *text, const char *bytes, size_t length)
+{
+    for (const char *end = bytes + length; bytes < end;) {
+        size_t step = text_utf8_length(bytes, (size_t)(end - bytes));
+        unsigned char byte = (unsigned char)*bytes;
+        if (step == 0)
+            text_add(text, "\\ufffd");
+        else if (step == 2 && byte == 0xc2 && (unsigned char)bytes[1] < 0xa0)
+            json_escape_byte(text,
+                             (unsigned char)bytes[1]); /* U+0080 to U+009F: terminals obey them */
+        else if (byte < 0x20 || byte == 0x7f || byte == '"' || byte == '\\')
+            json_escape_byte(text, byte);
+        else
+            text_add_bytes(text, bytes, step);
+        bytes += step > 0 ? step : 1;
+    }
+}
+
 static void json_add_quoted(struct text *text, const char *string)
 {
     text_add(text, "\"");
-    while (*string != '\0') {
-        size_t step = text_utf8_length(string, strnlen(string, 4));
-        unsigned char byte = (unsigned char)*string;
-        if (step == 0)
-            text_add(text, "\\ufffd");
-        else if (step == 2 && byte == 0xc2 && (unsigned char)string[1] < 0xa0)
-            json_add_escaped(text,
-                             (unsigned char)string[1]); /* U+0080 to U+009F: terminals obey them */
-        else if (byte < 0x20 || byte == 0x7f || byte == '"' || byte == '\\')
-            json_add_escaped(text, byte);
-        else
-            text_add_bytes(text, string, step);
-        string += step > 0 ? step : 1;
-    }
+    json_escape(text, string, strlen(string));
     text_add(text, "\"");
 }
 

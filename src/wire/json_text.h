@@ -31,4 +31,7 @@ void json_end_list(struct text *text);
 void json_item_string(struct text *text, const char *value);
 void json_item_object(struct text *text);
 
+/* The inside of a string. */
+void json_escape(struct text *text, const char *bytes, size_t length);
+
 #endif

@@ -10,16 +10,16 @@
 
 /* Waiting and holding: from a lock inside the process to a job of a day. */
 static const struct metric_bound lock_bounds[METRIC_BUCKETS - 1] = {
-    {"0.001", 1000},     {"0.005", 5000},       {"0.025", 25000},      {"0.1", 100000},
-    {"0.5", 500000},     {"1", SECOND},         {"5", 5 * SECOND},     {"15", 15 * SECOND},
-    {"60", 60 * SECOND}, {"300", 300 * SECOND}, {"900", 900 * SECOND}, {"3600", HOUR},
-    {"14400", 4 * HOUR}, {"86400", 24 * HOUR},
+    {"0.001", 1000},     {"0.005", 5000},     {"0.02", 20000},       {"0.025", 25000},
+    {"0.1", 100000},     {"0.5", 500000},     {"1", SECOND},         {"5", 5 * SECOND},
+    {"15", 15 * SECOND}, {"60", 60 * SECOND}, {"300", 300 * SECOND}, {"900", 900 * SECOND},
+    {"3600", HOUR},      {"14400", 4 * HOUR}, {"86400", 24 * HOUR},
 };
 /* One reply of a store: from memory to the default store timeout. */
 static const struct metric_bound request_bounds[METRIC_BUCKETS - 1] = {
-    {"0.0001", 100}, {"0.00025", 250}, {"0.0005", 500},  {"0.001", 1000},     {"0.0025", 2500},
-    {"0.005", 5000}, {"0.01", 10000},  {"0.025", 25000}, {"0.05", 50000},     {"0.1", 100000},
-    {"0.5", 500000}, {"1", SECOND},    {"2.5", 2500000}, {"10", 10 * SECOND},
+    {"0.0001", 100},  {"0.00025", 250}, {"0.0005", 500},  {"0.001", 1000},  {"0.0025", 2500},
+    {"0.005", 5000},  {"0.01", 10000},  {"0.025", 25000}, {"0.05", 50000},  {"0.1", 100000},
+    {"0.25", 250000}, {"0.5", 500000},  {"1", SECOND},    {"2.5", 2500000}, {"10", 10 * SECOND},
 };
 
 static const char *const failure_names[METRIC_FAILURES] = {

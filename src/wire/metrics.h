@@ -4,8 +4,8 @@
  * families, label values and buckets; writing, reading and adding follow it. No label ever contains
  * a key, a holder or an error text.
  *
- * metrics_read() accepts what metrics_write() writes, possibly without families and label values
- * that a later release added, and nothing else: a file of another program is refused.
+ * metrics_read() accepts what metrics_write() writes, possibly without families, label values and
+ * buckets that a later release added, and nothing else: a file of another program is refused.
  */
 #ifndef LEASEHOLD_WIRE_METRICS_H
 #define LEASEHOLD_WIRE_METRICS_H
@@ -17,7 +17,7 @@
 enum {
     METRICS_PREFIX_MAX = 64,
     METRICS_TEXT_MAX = 65536, /* enough for every prefix and every value */
-    METRIC_BUCKETS = 15,      /* the last one has no upper bound … */
+    METRIC_BUCKETS = 16,      /* the last one has no upper bound … */
     METRIC_SUM = METRIC_BUCKETS,
     METRIC_HISTOGRAM = METRIC_BUCKETS + 1 /* … and the sum in microseconds follows */
 };

@@ -50,7 +50,7 @@ static double scale_start(const char *store)
         (void)close(out[0]);
         (void)close(out[1]);
         (void)execl(program, program, "serve", "--store", store, "--listen", "127.0.0.1:0",
-                    "--unix", "off", "--max-connections", "20000", (char *)NULL);
+                    "--http", "off", "--unix", "off", "--max-connections", "20000", (char *)NULL);
         _exit(127);
     }
     (void)close(out[1]);

@@ -17,7 +17,7 @@ ulimit -n "$(ulimit -Hn)"
 
 # Instructions are counted only while a verb is measured: without that the load takes minutes.
 valgrind --tool=callgrind --instr-atstart=no --callgrind-out-file="$work/out" "$build/leasehold" \
-    serve --store memory: --listen 127.0.0.1:0 --unix off --max-connections 20000 \
+    serve --store memory: --listen 127.0.0.1:0 --http off --unix off --max-connections 20000 \
     >"$work/address" 2>"$work/log" &
 daemon=$!
 started+=("$daemon")

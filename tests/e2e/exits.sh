@@ -387,9 +387,10 @@ rows=$(cat <<'ROWS'
 64  | usage    | --order: 'size' is not one of: number priority | claim --order size
 64  | usage    | --max: '1001' is not a number from 0 to 1000  | claim --max 1001
 127 | usage | such: not found; no lock was acquired$ | claim --repo a/b --label l -- /no/such
-64  | usage    | nothing to serve on; give --listen, --unix or | serve --listen off --unix off
+64  | usage    | nothing to serve on; give --listen, --http,   | serve --listen off --unix off
 64  | usage    | serve takes no argument, but got '7379'$     | serve 7379
 64  | usage    | --max-connections: '0' is not a number from 1 | serve --max-connections 0
+64  | usage    | --metrics-prefix must have | serve --metrics-prefix 7x
 64  | usage    | serve has no option '--port'                 | serve --port 7379
 64  | usage    | --stdio takes no value$                      | serve --stdio=yes
 69  | unavailable | not built in: "etcd"                      | serve --stdio --store etcd://h

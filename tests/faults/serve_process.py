@@ -10,7 +10,7 @@ from resp_client import Connection
 
 class Daemon:
     def __init__(self, program, store, log):
-        self.arguments = [program, "serve", "--store", store, "--listen", "127.0.0.1:0",
+        self.arguments = [program, "serve", "--store", store, "--listen", "127.0.0.1:0", "--http", "off",
                           "--unix", "off"]
         self.log_path = log
         self.process, self.port = None, 0

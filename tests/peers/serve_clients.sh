@@ -9,7 +9,8 @@ here=$(realpath "$(dirname "$0")")
 # shellcheck source=tests/e2e/kit.sh
 . "$here/../e2e/kit.sh"
 
-"$program" serve --store memory: --listen 127.0.0.1:0 --unix "$work/sock" >"$work/ready" \
+"$program" serve --store memory: --listen 127.0.0.1:0 --http off --unix "$work/sock" \
+    >"$work/ready" \
     2>"$work/log" &
 started+=($!)
 await "$work/ready"

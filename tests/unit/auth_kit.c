@@ -24,11 +24,12 @@ char kit_tokens[96], kit_logged[16 * 1024];
 
 const struct listener_peer kit_remote = {.uid = (unsigned)-1, .pid = -1, .address = "192.0.2.1"};
 
-static void keep_log(void *user, enum daemon_level level, const char *event, const char *text)
+static void keep_log(void *user, const struct daemon_line *line)
 {
     (void)user;
-    text_add_u64(&logged, (uint64_t)level);
-    TEXT_JOIN(&logged, " ", event, ": ", text, "\n");
+    text_add_u64(&logged, (uint64_t)line->level);
+    TEXT_JOIN(&logged, " ", line->class != NULL ? line->class : line->event, ": ", line->text,
+              "\n");
 }
 
 void auth_kit_forget_log(void)

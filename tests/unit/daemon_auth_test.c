@@ -89,7 +89,7 @@ static void the_forms_of_auth(void **state)
         assert_int_equal(peer->connection->protocol, 2);
         peer_free(peer);
     }
-    assert_non_null(strstr(kit_logged, "1 auth_failed: 192.0.2.1: wrong name or secret\n"));
+    assert_non_null(strstr(kit_logged, "1 wrong_credential: wrong name or secret\n"));
     assert_null(strstr(kit_logged, "alpha"));
     struct peer *peer = connect_remote();
     expect(peer, "AUTH", "-ERR wrong number of arguments");

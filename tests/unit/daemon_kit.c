@@ -15,35 +15,51 @@
 
 enum { KIT_MOST_MS = 20000, FLAT_SIZE = 2 << 20 };
 
-static void kit_log(void *user, enum daemon_level level, const char *event, const char *text)
+static void (*kit_reader)(const struct daemon_line *line);
+
+void kit_read_log(void (*reader)(const struct daemon_line *line))
+{
+    kit_reader = reader;
+}
+
+static void kit_log(void *user, const struct daemon_line *line)
 {
     (void)user;
-    (void)level;
-    (void)event;
-    (void)text;
+    if (kit_reader != NULL)
+        kit_reader(line);
 }
 
 static const struct daemon_options kit_options = {
     .connections_max = 100, .store = "memory:", .log = kit_log};
 
-struct daemon *kit_daemon_new(void)
-{
-    return kit_daemon_with(&kit_options);
-}
-
-struct daemon *kit_daemon_with(const struct daemon_options *with)
+static struct daemon *kit_open(const char *url, const struct daemon_options *with)
 {
     struct lh_client *client = NULL;
     struct lh_report report = LH_REPORT_INIT;
     struct lh_open_options options = LH_OPEN_OPTIONS_INIT;
     options.own_loop = true;
-    if (lh_open("memory:", &options, &client, &report) != LH_OK) {
+    if (lh_open(url, &options, &client, &report) != LH_OK) {
         fprintf(stderr, "%s\n", report.text);
         abort();
     }
     struct daemon *daemon = daemon_new(&client, with);
     ASSERT(daemon != NULL);
     return daemon;
+}
+
+struct daemon *kit_daemon_on(const char *url)
+{
+    return kit_open(url, &kit_options);
+}
+
+struct daemon *kit_daemon_with(const struct daemon_options *with)
+{
+    return kit_open("memory:", with);
+}
+
+struct daemon *kit_daemon_new(void)
+{
+    return kit_daemon_on("memory:");
 }
 
 void kit_daemon_turn(struct daemon *daemon, int most_ms)
@@ -61,7 +77,7 @@ struct peer *peer_new(struct daemon *daemon)
     int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair);
     if (peer == NULL || failed != 0)
         abort();
-    peer->connection = connection_open(daemon, pair[0], pair[0], "peer");
+    peer->connection = connection_open(daemon, pair[0], pair[0], "peer", CONNECTION_RESP);
     ASSERT(peer->connection != NULL);
     peer->daemon = daemon;
     peer->file = pair[1];

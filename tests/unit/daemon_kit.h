@@ -21,6 +21,10 @@ struct peer {
 };
 
 struct daemon *kit_daemon_new(void);
+/* On another store than memory:. */
+struct daemon *kit_daemon_on(const char *url);
+/* Of all daemons from now on; NULL: nobody reads it. */
+void kit_read_log(void (*reader)(const struct daemon_line *line));
 /* The options stay the caller's. */
 struct daemon *kit_daemon_with(const struct daemon_options *options);
 /* One turn of the loop, which waits at most that long for something to do. */

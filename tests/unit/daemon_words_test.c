@@ -58,7 +58,7 @@ static bool parse_words(unsigned allowed, struct daemon_words *out, char *why, c
     for (size_t i = 0; i < 4 && given[i] != NULL; i++)
         args.text[args.count++] = given[i];
     text_init(&text, why, 256);
-    return words_parse(&args, 1, allowed, out, &text);
+    return words_parse(&args, 1, allowed, /* as_fields= */ false, out, &text);
 }
 
 static void every_bit_has_a_row(void **state)

@@ -98,7 +98,9 @@ struct settings {
     int64_t rate;                   /* collect */
     const char *kind;               /* doctor, collect */
     uint64_t above;                 /* epoch: a token; 0: none */
-    const char *listen, *unix_path; /* serve */
+    const char *listen, *unix_path; /* serve … */
+    const char *http, *hosts;
+    const char *metrics_prefix;
     bool stdio;
     int64_t connections_max;
     const char *tokens, *unix_mode; /* serve */

@@ -3,29 +3,36 @@
 #include "face/cli/cli.h"
 #include "face/daemon/daemon.h"
 #include "wire/json_text.h"
+#include "wire/metrics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static void serve_log(void *user, enum daemon_level level, const char *event, const char *text)
+static void serve_log(void *user, const struct daemon_line *line)
 {
     static const char *const names[] = {
         [DAEMON_INFO] = "info", [DAEMON_WARNING] = "warning", [DAEMON_ERROR] = "error"};
     const struct context *context = user;
     char time[32], bytes[2048];
-    struct text line;
-    if (context->settings.quiet && level == DAEMON_INFO)
+    struct text json;
+    if (context->settings.quiet && line->level == DAEMON_INFO)
         return;
-    text_init(&line, bytes, sizeof bytes);
-    json_begin(&line);
-    json_add_string(&line, "time", format_time(wall_clock_ms(), time));
-    json_add_string(&line, "level", names[level]);
-    json_add_string(&line, "event", event);
-    json_add_string(&line, "text", text);
-    json_end(&line);
-    fprintf(stderr, "%s\n", line.bytes);
+    text_init(&json, bytes, sizeof bytes);
+    json_begin(&json);
+    json_add_string(&json, "time", format_time(wall_clock_ms(), time));
+    json_add_string(&json, "level", names[line->level]);
+    json_add_string(&json, "event", line->event);
+    if (line->class != NULL) {
+        json_add_string(&json, "class", line->class);
+        json_add_string(&json, "peer", line->peer);
+        json_add_string(&json, "identity", line->identity);
+        json_add_number(&json, "count", (int64_t)line->count);
+    }
+    json_add_string(&json, "text", line->text);
+    json_end(&json);
+    fprintf(stderr, "%s\n", json.bytes);
 }
 
 /* On stdout, so that a script can read the port that was taken; stdio has no address. */
@@ -39,7 +46,7 @@ static void serve_ready(void *user, const char *addresses)
         (void)snprintf(line, sizeof line, "serving %s", one);
         if (!context->settings.quiet)
             printf("listening on %s\n", one);
-        serve_log(user, DAEMON_INFO, "listening", line);
+        serve_log(user, &(struct daemon_line){DAEMON_INFO, .event = "listening", .text = line});
         at += length + (at[length] == '\n' ? 1 : 0);
     }
     (void)fflush(stdout);
@@ -58,6 +65,31 @@ static const char *serve_default_socket(void)
     return length < (int)sizeof path ? path : NULL;
 }
 
+enum { HOSTS_MAX = 32 };
+
+/* The names of --host, at the commas. False: too many. */
+static bool serve_split_hosts(const char *names, char *memory, size_t size,
+                              const char *out[HOSTS_MAX + 1])
+{
+    size_t count = 0;
+    out[0] = NULL;
+    if (names == NULL)
+        return true;
+    if (strlen(names) >= size)
+        return false;
+    memcpy(memory, names, strlen(names) + 1);
+    char *rest = memory;
+    for (char *name; (name = strsep(&rest, ",")) != NULL;) {
+        if (name[0] == '\0')
+            continue;
+        if (count == HOSTS_MAX)
+            return false;
+        out[count++] = name;
+        out[count] = NULL;
+    }
+    return true;
+}
+
 /* Octal, as for chmod. False if it is none. */
 static bool serve_read_mode(const char *text, unsigned *out)
 {
@@ -73,7 +105,12 @@ static bool serve_read_mode(const char *text, unsigned *out)
 static int cmd_serve(struct context *context)
 {
     const struct settings *settings = &context->settings;
+    const char *hosts[HOSTS_MAX + 1];
+    char host_names[4096];
     struct daemon_options options = {.address = settings->listen,
+                                     .http_address = settings->http,
+                                     .http_required = true,
+                                     .hosts = hosts,
                                      .unix_path = settings->unix_path,
                                      .unix_required = true,
                                      .stdio = settings->stdio,
@@ -84,6 +121,7 @@ static int cmd_serve(struct context *context)
                                      .planted = settings->planted,
 #endif
                                      .store = context->shown,
+                                     .metrics_prefix = settings->metrics_prefix,
                                      .log = serve_log,
                                      .ready = serve_ready,
                                      .user = context};
@@ -96,6 +134,21 @@ static int cmd_serve(struct context *context)
     }
     if (strcmp(settings->listen, "off") == 0)
         options.address = NULL;
+    if (settings->http == NULL) {
+        options.http_address = options.address != NULL ? DAEMON_HTTP_ADDRESS : NULL;
+        options.http_required = false;
+    } else if (strcmp(settings->http, "off") == 0) {
+        options.http_address = NULL;
+    }
+    if (!serve_split_hosts(settings->hosts, host_names, sizeof host_names, hosts))
+        return usage_error(context, "--host has too many names; at most 32");
+    if (options.address == NULL && options.http_address == NULL && options.unix_path == NULL &&
+        !settings->stdio)
+        return usage_error(context,
+                           "nothing to serve on; give --listen, --http, --unix or --stdio");
+    if (!metrics_is_prefix(settings->metrics_prefix))
+        return usage_error(context, "--metrics-prefix must have 1 to 64 letters, digits and "
+                                    "underscores, and must not begin with a digit");
     if (!serve_read_mode(settings->unix_mode, &options.unix_mode))
         return usage_error(context, "--unix-mode %s: not a mode; write it as 0660",
                            settings->unix_mode);
@@ -104,8 +157,6 @@ static int cmd_serve(struct context *context)
                            "--unix-mode %s lets other users connect; give --tokens, which says "
                            "what they may do",
                            settings->unix_mode);
-    if (options.address == NULL && options.unix_path == NULL && !settings->stdio)
-        return usage_error(context, "nothing to serve on; give --listen, --unix or --stdio");
     int status = context_open_store(context);
     if (status != EXIT_DONE)
         return status;
@@ -122,6 +173,21 @@ static const struct option option_listen = {
     .default_value = DAEMON_ADDRESS,
     .help = "address and port of RESP: HOST:PORT, PORT (on loopback), or off; port 0 takes a "
             "free one and prints it"};
+
+static const struct option option_http = {
+    .name = "http",
+    .kind = VALUE_TEXT,
+    .value = "ADDR",
+    .at = offsetof(struct settings, http),
+    .help = "address and port of HTTP, as --listen; default " DAEMON_HTTP_ADDRESS
+            ", which is skipped if it is in use, and off with --listen off"};
+
+static const struct option option_host = {
+    .name = "host",
+    .kind = VALUE_TEXT,
+    .value = "NAME,...",
+    .at = offsetof(struct settings, hosts),
+    .help = "names by which HTTP clients reach this daemon, beside addresses and localhost"};
 
 static const struct option option_unix = {
     .name = "unix",
@@ -147,6 +213,14 @@ static const struct option option_max_connections = {.name = "max-connections",
                                                      .max = DAEMON_CONNECTIONS_LIMIT,
                                                      .default_value = "10000",
                                                      .help = "refuse further connections"};
+
+static const struct option option_metrics_prefix = {
+    .name = "metrics-prefix",
+    .kind = VALUE_TEXT,
+    .value = "PREFIX",
+    .at = offsetof(struct settings, metrics_prefix),
+    .default_value = DAEMON_METRICS_PREFIX,
+    .help = "begin the names of the metrics with PREFIX and an underscore"};
 
 static const struct option option_tokens = {
     .name = "tokens",
@@ -179,12 +253,15 @@ static const struct option option_planted = {.name = "planted",
 #endif
 
 static const struct option *const serve_options[] = {&option_listen,
+                                                     &option_http,
+                                                     &option_host,
                                                      &option_unix,
                                                      &option_unix_mode,
                                                      &option_stdio,
                                                      &option_tokens,
                                                      &option_insecure,
                                                      &option_max_connections,
+                                                     &option_metrics_prefix,
 #ifdef LH_MUTANTS
                                                      &option_planted,
 #endif
@@ -198,8 +275,9 @@ const struct command command_serve = {
         "Serves the store to programs of any language through the protocol of Redis (RESP2 and "
         "RESP3): any Redis client is a client. LOCK.ACQUIRE key holder ttl_ms takes a lock, "
         "LOCK.RENEW key token renews it, LOCK.RELEASE key token gives it back; ONCE.* and "
-        "WATERMARK.* serve ids that are done once and stored positions. docs/daemon.md lists all "
-        "commands and the rules for clients.\n\n"
+        "WATERMARK.* serve ids that are done once and stored positions. HTTP serves the same with "
+        "JSON, and /metrics. docs/daemon.md lists all commands, paths and the rules for "
+        "clients.\n\n"
         "A grant belongs to its client, not to the daemon: it lives by its TTL, and any daemon of "
         "the same store renews and releases it by its token. With BIND the daemon renews it, and "
         "releases it when the client closes its connection.\n\n"
@@ -209,6 +287,7 @@ const struct command command_serve = {
         "SIGTERM ends the daemon; grants stay. Logs are JSON lines on stderr.",
     .example = "leasehold serve --store redis://cache:6379\n"
                "redis-cli -p 7379 LOCK.ACQUIRE backup host-1 30000\n"
+               "curl http://127.0.0.1:7380/v1/locks/backup\n"
                "leasehold serve --stdio --store file:/var/lib/app/locks.log",
     .options = serve_options,
     .min_args = 0,

@@ -18,7 +18,7 @@ static void acquisition_on_kept(void *owner);
 
 /* ---- memory ---- */
 
-static struct acquisition *acquisition_new(struct daemon_slot *slot)
+static struct acquisition *acquisition_new(struct daemon_slot *slot, bool waits)
 {
     struct daemon *daemon = slot->daemon;
     struct list_node *node = list_pop(&daemon->free_acquisitions);
@@ -30,10 +30,16 @@ static struct acquisition *acquisition_new(struct daemon_slot *slot)
         .daemon = daemon,
         .connection = slot->connection,
         .slot = slot,
+        .waits = waits,
         .keep_timer = {.at_ms = POLLER_NEVER, .due = acquisition_on_kept, .owner = acquisition}};
     slot->acquisition = acquisition;
     list_append(&slot->connection->acquisitions, &acquisition->node);
     list_append(&daemon->acquisitions, &acquisition->in_all);
+    if (waits) {
+        acquisition->began_ms = host_boot_ms();
+        list_append(&daemon->waiting, &acquisition->in_waiting);
+        daemon->waiters++;
+    }
     return acquisition;
 }
 
@@ -54,7 +60,10 @@ static void acquisition_free(struct acquisition *acquisition)
     acquisition_leave(acquisition);
     poller_call_at(daemon->poller, &acquisition->keep_timer, POLLER_NEVER);
     lh_request_free(acquisition->started);
-    daemon->waiters -= acquisition->waits ? 1 : 0;
+    if (acquisition->waits) {
+        list_remove(&daemon->waiting, &acquisition->in_waiting);
+        daemon->waiters--;
+    }
     free(acquisition->shown_id);
     list_remove(&daemon->acquisitions, &acquisition->in_all);
     list_prepend(&daemon->free_acquisitions, &acquisition->node);
@@ -138,15 +147,32 @@ static void acquisition_bind(const struct acquisition *acquisition, const struct
                     lh_ttl_ms(lease));
 }
 
+static void acquisition_count_holds(const struct acquisition *acquisition,
+                                    const struct lh_lease *lease)
+{
+    struct daemon *daemon = acquisition->daemon;
+    for (size_t i = 0; lh_key_at(lease, i) != NULL; i++)
+        hold_granted(daemon,
+                     hold_id(hold_key(daemon, "", lh_key_at(lease, i)), lh_token_at(lease, i)),
+                     lh_ttl_ms(lease));
+}
+
 static void acquisition_on_done(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
     struct acquisition *acquisition = user;
     struct request_id *id = acquisition->id;
+    struct lh_report stopping;
+    if (acquisition->drained && report->outcome == LH_BUSY) {
+        drain_report(&stopping);
+        report = &stopping;
+    }
     bool granted = report->outcome == LH_OK && lease != NULL;
     if (id != NULL) {
         id->acquisition = NULL;
         request_id_expire(id, granted ? acquisition->ttl_ms : 0);
     }
+    if (granted)
+        acquisition_count_holds(acquisition, lease);
     if (granted && acquisition->connection == NULL)
         acquisition_release_late(acquisition, lease);
     else if (granted && acquisition->binds)
@@ -285,9 +311,11 @@ static bool acquire_by_id(struct daemon_slot *slot, const struct acquire_call *c
     struct request_id *id = request_id_find(slot->daemon, call->id);
     if (id == NULL) {
         *out_id = request_id_new(slot->daemon, call->id, joined, call->holder);
-        if (*out_id == NULL)
-            acquisition_refuse(slot, LH_UNAVAILABLE, "too many request ids are in use; try later");
-        return *out_id == NULL;
+        if (*out_id != NULL)
+            return false;
+        connection_refused(slot->connection, REFUSED_LIMIT, "too many request ids");
+        acquisition_refuse(slot, LH_UNAVAILABLE, "too many request ids are in use; try later");
+        return true;
     }
     if (strcmp(id->key, joined) != 0 || strcmp(id->holder, call->holder) != 0) {
         acquisition_refuse(slot, LH_MISMATCH,
@@ -314,13 +342,16 @@ static void acquire_start(struct daemon_slot *slot, const struct acquire_call *c
     struct lh_report report = LH_REPORT_INIT;
     struct request_id *id = NULL;
     bool waits = call->options.wait_ms != 0;
+    if (drain_refuses(slot))
+        return;
     if (waits && daemon->waiters >= WAITERS_LIMIT) {
+        connection_refused(slot->connection, REFUSED_LIMIT, "too many waiters");
         acquisition_refuse(slot, LH_BUSY, "queue full");
         return;
     }
     if (call->options.request_id != NULL && acquire_by_id(slot, call, &id))
         return;
-    struct acquisition *acquisition = acquisition_new(slot);
+    struct acquisition *acquisition = acquisition_new(slot, waits);
     if (acquisition == NULL) {
         if (id != NULL)
             request_id_expire(id, /* after_ms= */ 0);
@@ -329,11 +360,9 @@ static void acquire_start(struct daemon_slot *slot, const struct acquire_call *c
     }
     acquisition->id = id;
     acquisition->ttl_ms = call->options.ttl_ms;
-    acquisition->waits = waits;
     size_t holder_length = strnlen(call->holder, sizeof acquisition->holder - 1);
     memcpy(acquisition->holder, call->holder, holder_length); /* too long: it is refused */
     acquisition->binds = (call->words->given & WORD_BIND) != 0;
-    daemon->waiters += waits ? 1 : 0;
     if (id != NULL)
         id->acquisition = acquisition;
     acquisition->started =
@@ -482,6 +511,25 @@ void acquisitions_orphan(struct daemon_connection *connection)
         poller_call_at(acquisition->daemon->poller, &acquisition->keep_timer,
                        host_boot_ms() + KEEP_PLACE_MS);
         daemon_turn(acquisition->daemon);
+    }
+}
+
+/* A waiter is told at once. One with a request id is told when the library has withdrawn it: its
+ * client repeats it at another daemon, where it must not find a grant that is released here. */
+void acquisitions_drain(struct daemon *daemon)
+{
+    struct lh_report report;
+    drain_report(&report);
+    for (struct list_node *node = daemon->acquisitions.first; node != NULL; node = node->next) {
+        struct acquisition *acquisition = LIST_ENTRY(node, struct acquisition, in_all);
+        if (!acquisition->waits)
+            continue; /* it ends by itself */
+        acquisition->drained = true;
+        if (acquisition->connection != NULL)
+            connection_refused(acquisition->connection, REFUSED_DRAINING, report.text);
+        if (acquisition->id == NULL)
+            acquisition_answer(acquisition, NULL, &report);
+        acquisition_cancel(acquisition);
     }
 }
 

@@ -64,7 +64,11 @@ static void auth_on_timeout(void *owner)
 {
     struct daemon_connection *connection = owner;
     if (connection->ending)
-        return; /* the stream has a limit of its own */
+        return;                     /* the stream has a limit of its own */
+    if (connection->http != NULL) { /* no response without a request */
+        connection_end_after_replies(connection);
+        return;
+    }
     struct daemon_slot *slot = connection_slot(connection);
     if (slot == NULL) {
         connection_end(connection, CONNECTION_CUT);
@@ -207,13 +211,7 @@ static void auth_wipe(struct daemon *daemon, const char *secret)
 static void auth_refuse(struct daemon_slot *slot)
 {
     struct daemon_connection *connection = slot->connection;
-    struct daemon *daemon = slot->daemon;
-    char bytes[LISTENER_ADDRESS_MAX + 64];
-    struct text text;
-    text_init(&text, bytes, sizeof bytes);
-    TEXT_JOIN(&text, connection->auth.peer.address, ": wrong name or secret");
-    daemon_log(daemon, DAEMON_WARNING, "auth_failed", bytes);
-    daemon->counters.refused++;
+    connection_refused(connection, REFUSED_CREDENTIAL, "wrong name or secret");
     slot_reply_error(slot, "WRONGPASS", WRONG_PASS);
     if (++connection->auth.wrong >= AUTH_TRIES)
         connection_end_after_replies(connection);

@@ -19,7 +19,7 @@ struct binding {
     struct daemon *daemon;
     struct daemon_connection *connection; /* NULL: it has ended, and a renewal is in flight */
     struct poller_timer timer;
-    uint64_t token;
+    uint64_t token, hold; /* hold_id() */
     int64_t ttl_ms, deadline_ms, sent_ms;
     bool renewing;
     char *key;
@@ -61,6 +61,7 @@ static void binding_push_lost(struct binding *binding, const char *text)
 {
     struct resp_reply reply;
     struct daemon_connection *connection = binding->connection;
+    hold_lost(binding->daemon, binding->hold);
     if (connection->protocol < 3) { /* its next renewal or release says so */
         binding_detach(binding);
         return;
@@ -89,6 +90,7 @@ static void binding_on_renewed(void *user, struct lh_lease *lease, const struct 
         return;
     }
     if (report->outcome == LH_OK) {
+        hold_renewed(binding->daemon, binding->hold, report, binding->ttl_ms);
         binding->deadline_ms = binding->sent_ms + binding->ttl_ms * 2 / 3;
         poller_call_at(binding->daemon->poller, &binding->timer,
                        binding->sent_ms + binding->ttl_ms / 3);
@@ -143,6 +145,7 @@ void binding_add(struct daemon_connection *connection, const char *key, uint64_t
     }
     int64_t now_ms = host_boot_ms();
     binding->deadline_ms = now_ms + ttl_ms * 2 / 3;
+    binding->hold = hold_id(hold_key(daemon, "", key), token);
     binding_name(key, token, binding->name);
     table_put(&daemon->bindings, &binding->by_grant, binding->name);
     list_append(&connection->bindings, &binding->node);

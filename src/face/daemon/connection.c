@@ -4,7 +4,7 @@
  * keys run side by side; a command on a key that an earlier one still uses, or behind one that
  * waits, is left in the buffer. All buffers are limited, and a slow peer is cut.
  */
-#include "face/daemon/daemon_internal.h"
+#include "face/daemon/http_face.h"
 
 #include "base/check.h"
 #include "base/text.h"
@@ -16,8 +16,8 @@
 
 /* ---- memory ---- */
 
-/* Counts the buffers of a connection. False if all connections together have too much. */
-static bool connection_account(struct daemon_connection *connection)
+/* False if it grows and all connections together have too much. */
+static bool connection_count_buffers(struct daemon_connection *connection)
 {
     struct daemon *daemon = connection->daemon;
     size_t now = stream_buffered(connection->stream);
@@ -25,6 +25,16 @@ static bool connection_account(struct daemon_connection *connection)
     bool grows = now > connection->buffered;
     connection->buffered = now;
     return !grows || daemon->buffered <= BUFFERED_MAX;
+}
+
+bool connection_account(struct daemon_connection *connection)
+{
+    if (connection_count_buffers(connection))
+        return true;
+    connection_refused(connection, REFUSED_SLOW_CLIENT,
+                       "the buffers of all connections exceed 256 MiB");
+    connection_end(connection, CONNECTION_CUT);
+    return false;
 }
 
 struct daemon_slot *connection_slot(struct daemon_connection *connection)
@@ -73,10 +83,16 @@ unsigned slot_protocol(const struct daemon_slot *slot)
     return slot->connection != NULL ? slot->connection->protocol : 2;
 }
 
-static void connection_write(struct daemon_connection *connection, const char *bytes, size_t length)
+void connection_write(struct daemon_connection *connection, const char *bytes, size_t length)
 {
     stream_write(connection->stream, bytes, length);
-    (void)connection_account(connection); /* a later command is refused */
+    (void)connection_count_buffers(connection); /* a later command is refused */
+}
+
+void connection_pause(struct daemon_connection *connection)
+{
+    connection->pausing = true;
+    stream_set_paused(connection->stream, true);
 }
 
 static void connection_unblock(struct daemon_connection *connection)
@@ -116,7 +132,10 @@ void slot_reply_bytes(struct daemon_slot *slot, const char *bytes, size_t length
     if (connection->alone == slot)
         connection->alone = NULL;
     if (connection->slots.first == &slot->node) {
-        connection_write(connection, bytes, length);
+        if (connection->http != NULL)
+            http_reply(connection, bytes, length);
+        else
+            connection_write(connection, bytes, length);
         list_remove(&connection->slots, &slot->node);
         connection->slot_count--;
         slot_free(slot);
@@ -150,7 +169,7 @@ void slot_reply_error(struct daemon_slot *slot, const char *code, const char *te
 
 void connection_push(struct daemon_connection *connection, const struct resp_reply *reply)
 {
-    if (!connection->ending && !reply->overflow)
+    if (!connection->ending && !reply->overflow && connection->http == NULL)
         connection_write(connection, reply->bytes, reply->length);
 }
 
@@ -159,7 +178,7 @@ void connection_push(struct daemon_connection *connection, const struct resp_rep
 static void connection_refuse(struct daemon_connection *connection, const char *wrong)
 {
     struct daemon_slot *slot = connection_slot(connection);
-    connection->daemon->counters.refused++;
+    connection_refused(connection, REFUSED_PROTOCOL, wrong);
     if (slot != NULL)
         slot_reply_error(slot, "ERR", wrong);
     connection_end_after_replies(connection);
@@ -175,12 +194,8 @@ static size_t connection_on_bytes(void *owner, const char *bytes, size_t length)
     struct daemon_connection *connection = owner;
     struct resp_command *command = &connection->daemon->command;
     size_t used = 0;
-    if (!connection_account(connection)) {
-        daemon_log(connection->daemon, DAEMON_WARNING, "connection_cut",
-                   "the buffers of all connections exceed 256 MiB");
-        connection_end(connection, CONNECTION_CUT);
+    if (!connection_account(connection))
         return length;
-    }
     while (used < length && !connection->ending) {
         size_t size = 0;
         const char *wrong = NULL;
@@ -203,10 +218,8 @@ static size_t connection_on_bytes(void *owner, const char *bytes, size_t length)
     }
     if (connection->ending)
         return length;
-    if (used < length) {
-        connection->pausing = true;
-        stream_set_paused(connection->stream, true);
-    }
+    if (used < length)
+        connection_pause(connection);
     return used;
 }
 
@@ -239,6 +252,7 @@ void connection_end(struct daemon_connection *connection, enum connection_end en
     if (end == CONNECTION_CUT)
         connection->daemon->counters.cut++;
     watches_end_all(connection);
+    http_connection_free(connection);
     acquisitions_orphan(connection);
     bindings_end(connection, /* release= */ end == CONNECTION_PEER_CLOSED);
     connection_free(connection);
@@ -256,9 +270,13 @@ void connection_end_after_replies(struct daemon_connection *connection)
 static void connection_on_ended(void *owner, enum stream_end end, const char *why)
 {
     struct daemon_connection *connection = owner;
-    bool closed = end == STREAM_CLOSED;
-    if (!closed && end != STREAM_CUT)
-        daemon_log(connection->daemon, DAEMON_WARNING, "connection_cut", why);
+    /* A drain ends connections that seem to have no bound grants; a renewal in flight may bind one.
+     */
+    bool closed = end == STREAM_CLOSED && !(connection->daemon->draining && connection->ending);
+    if (end == STREAM_OVERFLOWED)
+        connection_refused(connection, REFUSED_SLOW_CLIENT, why);
+    else if (end == STREAM_UNTRUSTED)
+        connection_refused(connection, REFUSED_TLS, why);
     connection_end(connection, closed ? CONNECTION_PEER_CLOSED : CONNECTION_CUT);
 }
 
@@ -270,10 +288,12 @@ static void connection_on_input_over(void *owner)
     connection_end_after_replies(connection);
 }
 
-struct daemon_connection *connection_open(struct daemon *daemon, int in, int out, const char *name)
+struct daemon_connection *connection_open(struct daemon *daemon, int in, int out, const char *name,
+                                          enum connection_protocol protocol)
 {
     struct daemon_connection *connection = calloc(1, sizeof *connection);
-    struct stream_callbacks callbacks = {.bytes = connection_on_bytes,
+    bool http = protocol == CONNECTION_HTTP;
+    struct stream_callbacks callbacks = {.bytes = http ? http_on_bytes : connection_on_bytes,
                                          .ended = connection_on_ended,
                                          .input_over = connection_on_input_over,
                                          .owner = connection,
@@ -288,10 +308,13 @@ struct daemon_connection *connection_open(struct daemon *daemon, int in, int out
     }
     connection->daemon = daemon;
     connection->who = &may_everything;
-    connection->protocol = 2;
+    connection->protocol = http ? 3 : 2;
     connection->number = ++daemon->last_connection;
     list_append(&daemon->connections, &connection->node);
     daemon->counters.connections++;
     daemon->connection_count++;
-    return connection;
+    if (!http || http_connection_new(connection))
+        return connection;
+    connection_end(connection, CONNECTION_CUT);
+    return NULL;
 }

@@ -3,7 +3,7 @@
  * The life of the daemon: sockets, signals, and the turn of the loop. In one turn all readable
  * connections start their commands, then the store is stepped once, then all replies are sent.
  */
-#include "face/daemon/daemon_internal.h"
+#include "face/daemon/http_face.h"
 
 #include "base/text.h"
 #include "process/host.h"
@@ -16,12 +16,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-void daemon_log(const struct daemon *daemon, enum daemon_level level, const char *event,
-                const char *text)
-{
-    daemon->options->log(daemon->options->user, level, event, text);
-}
 
 /* ---- the turn ---- */
 
@@ -48,6 +42,7 @@ static void daemon_on_released(void *user, struct lh_lease *lease, const struct 
 
 void daemon_release(struct daemon *daemon, const char *key, uint64_t token)
 {
+    hold_released(daemon, hold_id(hold_key(daemon, "", key), token), LH_OK);
     if (lh_release_token_start(daemon->client, key, token, /* cooldown_ms= */ 0, daemon_on_released,
                                daemon, NULL) == LH_OK)
         daemon->calls++;
@@ -83,9 +78,9 @@ static void daemon_on_signal(void *owner, unsigned what)
     }
     daemon_log(daemon, DAEMON_INFO, "stopping",
                info.ssi_signo == SIGTERM ? "received SIGTERM" : "received SIGINT");
-    if (daemon->stopping)
-        _exit(EXIT_FAILURE); /* the second signal: the store does not reply */
-    daemon->stopping = true;
+    if (daemon->draining || daemon->stopping)
+        _exit(EXIT_FAILURE); /* the second signal: grants are left to their TTL */
+    drain_begin(daemon);
 }
 
 static bool daemon_watch_signals(struct daemon *daemon)
@@ -106,21 +101,34 @@ static bool daemon_watch_signals(struct daemon *daemon)
 
 /* ---- sockets ---- */
 
-static void daemon_on_accepted(void *owner, int file, const struct listener_peer *peer)
+static void daemon_accept(struct daemon *daemon, int file, const struct listener_peer *peer,
+                          enum connection_protocol protocol)
 {
-    struct daemon *daemon = owner;
     const char *refusal = daemon->connection_count >= daemon->options->connections_max
                               ? "-ERR max number of connections reached; see --max-connections\r\n"
                               : auth_refusal(daemon, peer);
-    if (refusal != NULL) {
-        (void)send(file, refusal, strlen(refusal), MSG_NOSIGNAL);
-        (void)close(file);
-        daemon->counters.refused++;
+    if (refusal == NULL) {
+        struct daemon_connection *connection =
+            connection_open(daemon, file, file, peer->address, protocol);
+        if (connection != NULL)
+            auth_start(connection, peer);
         return;
     }
-    struct daemon_connection *connection = connection_open(daemon, file, file, peer->address);
-    if (connection != NULL)
-        auth_start(connection, peer);
+    const char *text = protocol == CONNECTION_HTTP ? http_full : refusal;
+    (void)send(file, text, strlen(text), MSG_NOSIGNAL);
+    (void)close(file);
+    daemon_refused(daemon, REFUSED_CONNECTION, peer->address, /* identity= */ NULL,
+                   "too many connections, in all or of this address before AUTH");
+}
+
+static void daemon_on_accepted(void *owner, int file, const struct listener_peer *peer)
+{
+    daemon_accept(owner, file, peer, CONNECTION_RESP);
+}
+
+static void daemon_on_web_accepted(void *owner, int file, const struct listener_peer *peer)
+{
+    daemon_accept(owner, file, peer, CONNECTION_HTTP);
 }
 
 /* False with `why`. */
@@ -142,11 +150,30 @@ static bool daemon_listen_unix(struct daemon *daemon, const struct listener_call
     return true;
 }
 
+/* False with `why`. */
+static bool daemon_listen_web(struct daemon *daemon, struct text *why)
+{
+    struct listener_callbacks callbacks = {.accepted = daemon_on_web_accepted, .owner = daemon};
+    daemon->http = http_face_new(daemon);
+    if (daemon->http == NULL) {
+        text_add(why, "out of memory");
+        return false;
+    }
+    daemon->web = listener_open_tcp(daemon->poller, daemon->options->http_address, &callbacks, why);
+    if (daemon->web != NULL)
+        return auth_check_listener(daemon, daemon->web, why);
+    if (daemon->options->http_required)
+        return false;
+    daemon_log(daemon, DAEMON_WARNING, "socket_skipped", why->bytes);
+    text_clear(why);
+    return true;
+}
+
 static bool daemon_listen(struct daemon *daemon, struct text *why)
 {
     struct listener_callbacks callbacks = {.accepted = daemon_on_accepted, .owner = daemon};
     if (daemon->options->stdio) {
-        (void)connection_open(daemon, STDIN_FILENO, STDOUT_FILENO, "stdio");
+        (void)connection_open(daemon, STDIN_FILENO, STDOUT_FILENO, "stdio", CONNECTION_RESP);
         return true;
     }
     if (daemon->options->address != NULL) {
@@ -156,24 +183,30 @@ static bool daemon_listen(struct daemon *daemon, struct text *why)
     }
     if (daemon->options->unix_path != NULL && !daemon_listen_unix(daemon, &callbacks, why))
         return false;
-    if (daemon->tcp != NULL || daemon->local != NULL)
+    if (daemon->options->http_address != NULL && !daemon_listen_web(daemon, why))
+        return false;
+    if (daemon->tcp != NULL || daemon->local != NULL || daemon->web != NULL)
         return true;
     text_clear(why);
-    text_add(why, "no socket is open: give --listen, --unix or --stdio");
+    text_add(why, "no socket is open: give --listen, --http, --unix or --stdio");
     return false;
 }
 
 static void daemon_announce(struct daemon *daemon)
 {
+    const struct listener *all[] = {daemon->tcp, daemon->local, daemon->web};
     char addresses[1024];
     struct text text;
     text_init(&text, addresses, sizeof addresses);
-    if (daemon->tcp != NULL)
-        listener_describe(daemon->tcp, &text);
-    if (daemon->tcp != NULL && daemon->local != NULL)
-        text_add(&text, "\n");
-    if (daemon->local != NULL)
-        listener_describe(daemon->local, &text);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (all[i] == NULL)
+            continue;
+        if (text.length > 0)
+            text_add(&text, "\n");
+        if (all[i] == daemon->web)
+            text_add(&text, "http://");
+        listener_describe(all[i], &text);
+    }
     daemon->options->ready(daemon->options->user, addresses);
 }
 
@@ -192,6 +225,7 @@ static void daemon_cut_connections(struct daemon *daemon)
 {
     listener_free(&daemon->tcp);
     listener_free(&daemon->local);
+    listener_free(&daemon->web);
     while (daemon->connections.first != NULL)
         connection_end(LIST_ENTRY(daemon->connections.first, struct daemon_connection, node),
                        CONNECTION_CUT);
@@ -212,6 +246,7 @@ void daemon_free(struct daemon *daemon)
 {
     daemon_cut_connections(daemon);
     daemon_finish_calls(daemon);
+    http_face_free(daemon);
     if (daemon->store_watch.poller != NULL)
         (void)poller_watch(daemon->poller, &daemon->store_watch, 0);
     lh_close(&daemon->client);
@@ -221,8 +256,12 @@ void daemon_free(struct daemon *daemon)
         (void)poller_watch(daemon->poller, &daemon->signal_watch, 0);
     if (daemon->signal_watch.file > 0)
         (void)close(daemon->signal_watch.file);
+    drain_done(daemon);
+    daemon_log_done(daemon);
     poller_cancel_deferred(&daemon->turn_end);
     slots_free(daemon);
+    holds_free(daemon);
+    probe_end(daemon);
     table_done(&daemon->request_ids);
     table_done(&daemon->bindings);
     table_done(&daemon->before_auth);

@@ -17,6 +17,8 @@
 #include "net/poller.h"
 #include "net/stream.h"
 #include "runtime/table.h"
+#include "wire/metrics.h"
+#include "wire/json_members.h"
 #include "wire/resp_command.h"
 #include "wire/resp_reply.h"
 
@@ -42,17 +44,26 @@ enum {
     MEMORY_BURST = 6, /* connections: below the 7 blocks of a size that malloc keeps at hand */
     WORDS_META_MAX = 16,
     API_VERSION = 1,
+    HOLDS_SLOTS = 32768, /* of the table of grants for the metrics … */
+    HOLDS_MAX = 24576,   /* … and how many of them are used */
+    DAEMON_METRICS_SIZE = METRICS_TEXT_MAX + 16 * 1024,
 };
+
+enum connection_protocol { CONNECTION_RESP, CONNECTION_HTTP };
 
 struct daemon_connection;
 struct daemon_slot;
 struct daemon_verb;
 struct acquisition;
 struct request_id;
+struct http_connection;
+struct http_face;
 
 /* Arguments, NUL-terminated. */
 struct daemon_args {
     size_t count;
+    size_t positional;   /* of them behind the name, before the words; set by the dispatch … */
+    bool has_positional; /* … unless it is known */
     const char *text[RESP_ARGS_MAX];
 };
 
@@ -91,7 +102,45 @@ struct daemon_words {
 };
 
 struct daemon_counters {
-    uint64_t connections, commands, refused, cut;
+    uint64_t connections, web_connections, commands, cut;
+};
+
+enum daemon_refusal_class {
+    REFUSED_PROTOCOL, /* not RESP, or bytes that no command may have */
+    REFUSED_COMMAND,  /* unknown, or with wrong arguments */
+    REFUSED_NOT_AUTHENTICATED,
+    REFUSED_CREDENTIAL, /* wrong */
+    REFUSED_NOT_PERMITTED,
+    REFUSED_CONNECTION,  /* beyond --max-connections */
+    REFUSED_SLOW_CLIENT, /* cut */
+    REFUSED_LIMIT,       /* too many waiters, watches or request ids */
+    REFUSED_TLS,         /* the handshake failed */
+    REFUSED_HTTP,        /* malformed */
+    REFUSED_DRAINING,
+    REFUSAL_CLASSES
+};
+
+struct daemon_refusals {
+    uint64_t count;
+    uint64_t unwritten; /* of those, since the last line */
+    int64_t quiet_until_ms;
+};
+
+struct daemon_hold;
+struct daemon_holds {
+    struct daemon_hold *slots; /* NULL: none yet */
+    size_t count;
+    unsigned share; /* one of 2^share grants is kept */
+    uint64_t seed, lost;
+    uint64_t times[METRIC_HISTOGRAM]; /* of _lock_hold_duration_seconds */
+};
+
+struct daemon_probe {
+    struct list waiters; /* struct probe_waiter */
+    struct poller_timer deadline;
+    bool in_flight, known, down;
+    int64_t at_ms; /* when it became known */
+    char why[LH_TEXT_SIZE];
 };
 
 struct daemon {
@@ -99,12 +148,15 @@ struct daemon {
     const struct daemon_options *options;
     struct poller *poller;
     struct poller_watch store_watch, signal_watch;
-    struct poller_deferred turn_end; /* one step of the store per turn */
-    struct listener *tcp, *local;
+    struct poller_deferred turn_end;    /* one step of the store per turn */
+    struct listener *tcp, *local, *web; /* RESP, RESP on a unix socket, HTTP */
+    struct http_face *http;             /* NULL: not served */
     struct list connections;
-    size_t connection_count, buffered;
+    size_t connection_count, web_count; /* all, and those of HTTP */
+    size_t buffered;
     struct list free_slots, free_acquisitions; /* kept for reuse */
-    struct list acquisitions;                  /* that wait or are in flight */
+    struct list acquisitions;                  /* that wait or are in flight … */
+    struct list waiting;                       /* … and those with WAIT, the oldest first */
     struct table request_ids;
     struct table bindings;           /* by key and token */
     struct credentials *credentials; /* NULL: every peer may do everything */
@@ -114,7 +166,15 @@ struct daemon {
     uint64_t last_connection;
     int64_t started_ms;
     struct daemon_counters counters;
+    struct daemon_refusals refusals[REFUSAL_CLASSES];
+    struct poller_timer refusals_timer;
+    struct daemon_holds holds;
+    struct daemon_probe probe;
+    size_t other_files; /* open ones that are no connections, when they were counted last */
     bool stopping, store_readable;
+    bool draining; /* a signal was received: no new grants */
+    struct poller_timer drain_timer;
+    int64_t drain_until_ms, drain_linger_ms;
     /* of the command that is being started; on the stack they would be zeroed every time */
     struct resp_command command;
     struct daemon_args args;
@@ -152,9 +212,11 @@ struct daemon_connection {
     struct list bindings;
     struct list watches;
     size_t watch_count, buffered;
-    bool ending;     /* no further command is read */
-    bool input_over; /* stdin has ended: ends when all commands have their replies */
-    bool pausing;    /* the stream is paused */
+    bool ending;                  /* no further command is read */
+    bool input_over;              /* stdin has ended: ends when all commands have their replies */
+    bool pausing;                 /* the stream is paused */
+    bool idle;                    /* at the last review of the drain */
+    struct http_connection *http; /* NULL: it speaks RESP */
     char name[CONNECTION_NAME_MAX + 1];
 };
 
@@ -167,24 +229,27 @@ struct daemon_slot {
     struct acquisition *acquisition; /* whose result is the reply; NULL: none */
     char *reply;                     /* finished before an earlier one; NULL: not finished */
     size_t reply_length;
-    int bucket;   /* of its key, or -1 */
-    void *memory; /* of the verb, freed with the slot */
+    int bucket;    /* of its key, or -1 */
+    uint64_t hold; /* hold_id() of the grant that the verb renews or ends; hold_key() of a claim */
+    void *memory;  /* of the verb, freed with the slot */
     bool raw;
     bool unused; /* its acquisition and its connection have left it */
 };
 
 /* An acquisition in flight or waiting. The library calls back exactly once. */
 struct acquisition {
-    struct list_node node;   /* of the connection's; or of free ones */
-    struct list_node in_all; /* of the daemon's */
+    struct list_node node;       /* of the connection's; or of free ones */
+    struct list_node in_all;     /* of the daemon's … */
+    struct list_node in_waiting; /* … and if it waits, of those */
     struct daemon *daemon;
     struct daemon_connection *connection; /* NULL: it has ended */
     struct daemon_slot *slot;             /* NULL: asynchronous, or the connection has ended */
     struct lh_request *started;
     struct request_id *id; /* NULL: none */
     struct poller_timer keep_timer;
-    int64_t ttl_ms;
+    int64_t ttl_ms, began_ms;
     bool asynchronous, binds, waits;
+    bool drained;   /* cancelled because the daemon stops */
     char *shown_id; /* asynchronous: the id as the client wrote it */
     char holder[LH_HOLDER_SIZE];
 };
@@ -215,12 +280,26 @@ struct daemon_verb {
 /* Without sockets and signals. Takes over the client. NULL when out of memory or descriptors. */
 struct daemon *daemon_new(struct lh_client **client, const struct daemon_options *options);
 void daemon_free(struct daemon *daemon);
-void daemon_log(const struct daemon *daemon, enum daemon_level level, const char *event,
-                const char *text);
 /* Something was started: the store is stepped at the end of this turn. */
 void daemon_turn(struct daemon *daemon);
 /* Releases a grant for which nobody waits. */
 void daemon_release(struct daemon *daemon, const char *key, uint64_t token);
+
+/* ---- daemon_log.c ---- */
+void daemon_log(const struct daemon *daemon, enum daemon_level level, const char *event,
+                const char *text);
+/* Counts it, and writes a line unless the class had one within the last second. `peer` and
+ * `identity` may be NULL. `text` has no key, no secret and no bytes of the client, except for 40
+ * clean ones of a command's name. */
+void daemon_refused(struct daemon *daemon, enum daemon_refusal_class class, const char *peer,
+                    const char *identity, const char *text);
+void connection_refused(struct daemon_connection *connection, enum daemon_refusal_class class,
+                        const char *text);
+const char *refusal_class_name(enum daemon_refusal_class class);
+/* Malformed, or not permitted. */
+uint64_t refusals_of_commands(const struct daemon *daemon);
+/* Writes what is left. */
+void daemon_log_done(struct daemon *daemon);
 
 /* ---- auth.c ---- */
 /* Reads the file of credentials, if there is one. False with the reason. */
@@ -249,7 +328,8 @@ void auth_use(struct daemon_connection *connection, const struct login *login);
 
 /* ---- connection.c ---- */
 /* Takes ownership of the files. NULL when out of memory. */
-struct daemon_connection *connection_open(struct daemon *daemon, int in, int out, const char *name);
+struct daemon_connection *connection_open(struct daemon *daemon, int in, int out, const char *name,
+                                          enum connection_protocol protocol);
 enum connection_end {
     CONNECTION_PEER_CLOSED, /* its bound grants are released */
     CONNECTION_CUT,         /* by us, or broken: its grants are left to their TTL (D1) */
@@ -271,6 +351,12 @@ struct daemon_slot *connection_slot(struct daemon_connection *connection);
 struct daemon_slot *connection_slot_before(struct daemon_slot *slot);
 /* Frees the slots that are kept for reuse. */
 void slots_free(struct daemon *daemon);
+/* Bytes that are no reply of a slot. */
+void connection_write(struct daemon_connection *connection, const char *bytes, size_t length);
+/* Counts the buffers of a connection. False: all together are too large, and it was cut. */
+bool connection_account(struct daemon_connection *connection);
+/* Reads no further bytes until a reply was sent. */
+void connection_pause(struct daemon_connection *connection);
 
 /* ---- dispatch.c ---- */
 /* By name in upper or lower case; NULL: none. */
@@ -281,11 +367,22 @@ const char *verb_denied_key(const struct daemon_verb *verb, const struct daemon_
                             const struct may_identity *who, char out_key[LH_KEY_SIZE]);
 /* Starts the command. False: it must wait for an earlier one, and is passed again later. */
 bool dispatch_command(struct daemon_connection *connection, const struct resp_command *command);
+/* The same for arguments that another protocol made, valid until it returns. */
+bool dispatch_args(struct daemon_connection *connection, struct daemon_args *args);
 
 /* ---- words.c ---- */
-/* False with a reason for the peer. Words begin at args->text[from]. */
-bool words_parse(const struct daemon_args *args, size_t from, unsigned allowed,
+/* False with a reason for the peer, which names fields of JSON instead of words with `as_fields`.
+ * Words begin at args->text[from]. */
+bool words_parse(const struct daemon_args *args, size_t from, unsigned allowed, bool as_fields,
                  struct daemon_words *out, struct text *why);
+/* A word as a member of a JSON body; a bool stands for a word without a value. */
+struct word_field {
+    const char *name; /* NULL: only RESP has it */
+    const char *word;
+    unsigned bit;
+    enum json_kind kind;
+};
+bool words_field_at(size_t index, struct word_field *out); /* false behind the last */
 bool words_is_number(const char *text, int64_t *out);
 bool words_is_token(const char *text, uint64_t *out);
 /* The word's bit; 0: it is none. */
@@ -311,6 +408,9 @@ void slot_started(struct daemon_slot *slot, enum lh_outcome outcome,
                   const struct lh_report *report);
 /* An lh_done_fn whose user is the slot. */
 void slot_on_done(void *user, struct lh_lease *lease, const struct lh_report *report);
+/* The same after a renewal or a release of the grant slot->hold. */
+void slot_on_renewed(void *user, struct lh_lease *lease, const struct lh_report *report);
+void slot_on_released(void *user, struct lh_lease *lease, const struct lh_report *report);
 
 /* ---- acquisitions.c ---- */
 void verb_acquire(struct daemon_slot *slot, const struct daemon_args *args,
@@ -323,9 +423,20 @@ void verb_cancel(struct daemon_slot *slot, const struct daemon_args *args,
 void acquisitions_orphan(struct daemon_connection *connection);
 /* Waiters give up and get their replies. */
 void acquisitions_stop_waiting(struct daemon_connection *connection);
+/* The daemon stops: waiters give up, and are told so. */
+void acquisitions_drain(struct daemon *daemon);
 /* At the end of the daemon: the first, then, when the library has called back, the second. */
 void acquisitions_cancel_all(struct daemon *daemon);
 void acquisitions_free(struct daemon *daemon);
+
+/* ---- drain.c ---- */
+/* Begins the orderly end: sets `draining`, and `stopping` when it is over. */
+void drain_begin(struct daemon *daemon);
+void drain_done(struct daemon *daemon);
+/* The result of what would be a new grant. */
+void drain_report(struct lh_report *out);
+/* True if it has replied so, because the daemon stops. */
+bool drain_refuses(struct daemon_slot *slot);
 
 /* ---- request_ids.c ---- */
 /* A request id in use: what was asked with it, and the acquisition that still waits. */
@@ -359,6 +470,43 @@ void binding_remove(struct daemon *daemon, const char *key, uint64_t token);
 void bindings_end(struct daemon_connection *connection, bool release);
 /* Grants that the identity of the connection may no longer renew are left to their TTL. */
 void bindings_check_rights(struct daemon_connection *connection);
+
+/* ---- daemon_holds.c: grants, for the metrics ---- */
+/* Of a key with the prefix of its verb, which may be ""; and of a grant of it. */
+uint64_t hold_key(struct daemon *daemon, const char *prefix, const char *key);
+uint64_t hold_id(uint64_t key, uint64_t token);
+void hold_granted(struct daemon *daemon, uint64_t id, int64_t ttl_ms);
+/* The result of a renewal: stale is a loss. `ttl_ms` if the report does not say when it ends. */
+void hold_renewed(struct daemon *daemon, uint64_t id, const struct lh_report *report,
+                  int64_t ttl_ms);
+/* The result of a release: stale is a loss if the grant is known and was not ended before. */
+void hold_released(struct daemon *daemon, uint64_t id, enum lh_outcome outcome);
+void hold_lost(struct daemon *daemon, uint64_t id);
+/* Grants whose TTL is not over; above HOLDS_MAX an estimate. */
+uint64_t holds_count(const struct daemon *daemon);
+void holds_free(struct daemon *daemon);
+
+/* ---- daemon_probe.c ---- */
+/* One who asks whether the store answers; in the asker's memory. */
+struct probe_waiter {
+    struct list_node node;
+    bool waits;
+    void (*done)(void *user, bool up, const char *why);
+    void *user;
+};
+/* Calls done(), at once if the last result is younger than 1 s, and within 2 s in any case. Not up
+ * while the daemon is draining. */
+void probe_ask(struct daemon *daemon, struct probe_waiter *waiter);
+/* done() will not be called; also allowed after it was. */
+void probe_cancel(struct daemon *daemon, struct probe_waiter *waiter);
+/* Nobody waits for the result, but the metrics show it. */
+void probe_refresh(struct daemon *daemon);
+void probe_end(struct daemon *daemon);
+
+/* ---- daemon_metrics.c ---- */
+/* The text of /metrics, with the prefix of the options. `out` has DAEMON_METRICS_SIZE bytes. False
+ * when out of memory. Starts a probe of the store if the last one is old: the next text has it. */
+bool daemon_metrics_write(struct daemon *daemon, struct text *out);
 
 /* ---- verbs_key.c ---- */
 void verb_renew(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
@@ -397,6 +545,8 @@ void verb_subscribe(struct daemon_slot *, const struct daemon_args *, const stru
 void verb_unsubscribe(struct daemon_slot *, const struct daemon_args *,
                       const struct daemon_words *);
 void watches_end_all(struct daemon_connection *connection);
+/* The daemon stops: the watches end, and the peer is told so. */
+void watches_drain(struct daemon_connection *connection);
 
 /* ---- verbs_session.c ---- */
 void verb_hello(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);

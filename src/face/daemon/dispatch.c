@@ -24,7 +24,7 @@
     "[WAIT ms [ASYNC]] [SHARED] [LIMIT n] [PRIORITY n] [COOLDOWN ms] [LOCKDELAY ms] " \
     "[META json] [ID request] [BIND]"
 
-enum { ANY_NUMBER = RESP_ARGS_MAX };
+enum { ANY_NUMBER = RESP_ARGS_MAX, COMMAND_LOGGED_MAX = 40 };
 
 /* name, permission, keys, their prefix, positional arguments, words, alone, subscriber, function,
  * usage */
@@ -111,6 +111,7 @@ static bool dispatch_copy_arguments(struct daemon *daemon, const struct resp_com
 {
     char *at = daemon->arguments;
     out->count = command->count;
+    out->has_positional = false;
     out->text[0] = out->text[1] = ""; /* the name, and the first argument even if it is missing */
     for (size_t i = 0; i < command->count; i++) {
         const struct resp_argument *argument = &command->args[i];
@@ -227,9 +228,9 @@ static bool dispatch_must_wait(const struct daemon_connection *connection,
 
 /* ---- start ---- */
 
-static bool dispatch_key_is_valid(const struct daemon_verb *verb, const struct daemon_args *args,
-                                  size_t positional)
+static bool dispatch_key_is_valid(const struct daemon_verb *verb, const struct daemon_args *args)
 {
+    size_t positional = args->positional;
     size_t first = verb->keys == KEYS_COUNTED ? 2 : 1;
     size_t end = verb->keys == KEYS_COUNTED  ? positional - 1
                  : verb->keys == KEYS_NONE   ? 1
@@ -243,27 +244,55 @@ static bool dispatch_key_is_valid(const struct daemon_verb *verb, const struct d
     return true;
 }
 
-static void dispatch_refuse(struct daemon_connection *connection, const char *code,
-                            const struct text *why)
+/* `why` is for the peer, and may have its bytes; `logged` is for the log. */
+static void dispatch_refuse(struct daemon_connection *connection, enum daemon_refusal_class class,
+                            const char *code, const struct text *why, const char *logged)
 {
     struct daemon_slot *slot = connection_slot(connection);
-    connection->daemon->counters.refused++;
+    connection_refused(connection, class, logged);
     if (slot != NULL)
         slot_reply_error(slot, code, why->bytes);
 }
 
+static void dispatch_refuse_unknown(struct daemon_connection *connection, const char *name,
+                                    struct text *why)
+{
+    char bytes[128];
+    struct text logged;
+    text_init(&logged, bytes, sizeof bytes);
+    text_add(&logged, "unknown command ");
+    text_add_clean(&logged, name, strnlen(name, COMMAND_LOGGED_MAX));
+    text_add(why, "unknown command '");
+    text_add_clean(why, name, strnlen(name, 64));
+    text_add(why, "'");
+    dispatch_suggest(name, why);
+    dispatch_refuse(connection, REFUSED_COMMAND, "ERR", why, bytes);
+}
+
+static void dispatch_refuse_usage(struct daemon_connection *connection,
+                                  const struct daemon_verb *verb, const struct text *why)
+{
+    char bytes[128];
+    struct text logged;
+    text_init(&logged, bytes, sizeof bytes);
+    TEXT_JOIN(&logged, "wrong arguments of ", verb->name);
+    dispatch_refuse(connection, REFUSED_COMMAND, "ERR", why, bytes);
+}
+
 /* False with a reason if the arguments are wrong. */
-static bool dispatch_parse(const struct daemon_verb *verb, const struct daemon_args *args,
+static bool dispatch_parse(const struct daemon_verb *verb, struct daemon_args *args, bool as_fields,
                            struct daemon_words *words, struct text *why)
 {
-    size_t positional = dispatch_positional(verb, args);
-    if (positional == SIZE_MAX) {
+    if (!args->has_positional)
+        args->positional = dispatch_positional(verb, args);
+    if (args->positional == SIZE_MAX) {
         TEXT_JOIN(why, "wrong number of arguments; usage: ", verb->name, " ", verb->usage);
         return false;
     }
-    if (words_parse(args, positional + 1, verb->words, words, why))
+    if (words_parse(args, args->positional + 1, verb->words, as_fields, words, why))
         return true;
-    TEXT_JOIN(why, "; usage: ", verb->name, " ", verb->usage);
+    if (!as_fields)
+        TEXT_JOIN(why, "; usage: ", verb->name, " ", verb->usage);
     return false;
 }
 
@@ -287,16 +316,59 @@ static bool dispatch_start(struct daemon_connection *connection, const struct da
     return true;
 }
 
+bool dispatch_args(struct daemon_connection *connection, struct daemon_args *args)
+{
+    struct daemon *daemon = connection->daemon;
+    struct daemon_words *words = &daemon->words;
+    struct text why;
+    text_init(&why, daemon->refusal, sizeof daemon->refusal);
+    const struct daemon_verb *verb = verb_find(args->text[0]);
+    if (!auth_allows_verb(connection, verb)) {
+        text_add(&why, "Authentication required.");
+        dispatch_refuse(connection, REFUSED_NOT_AUTHENTICATED, "NOAUTH", &why, why.bytes);
+        return true;
+    }
+    if (verb == NULL) {
+        dispatch_refuse_unknown(connection, args->text[0], &why);
+        return true;
+    }
+    if (connection->protocol < 3 && connection->watch_count > 0 && !verb->subscriber) {
+        TEXT_JOIN(&why, verb->name,
+                  " is not possible while watching with RESP2; use another connection or HELLO 3");
+        dispatch_refuse(connection, REFUSED_COMMAND, "ERR", &why, why.bytes);
+        return true;
+    }
+    if (!dispatch_parse(verb, args, connection->http != NULL, words, &why)) {
+        dispatch_refuse_usage(connection, verb, &why);
+        return true;
+    }
+    if (!dispatch_key_is_valid(verb, args)) {
+        text_add(&why, "a key must be at most 512 bytes of UTF-8 without control characters");
+        dispatch_refuse(connection, REFUSED_PROTOCOL, "ERR", &why, why.bytes);
+        if (connection->http == NULL)
+            connection_end_after_replies(connection);
+        return true;
+    }
+    if (dispatch_denied_key(connection, verb, args, words) != NULL) {
+        TEXT_JOIN(&why, connection->who->name, " may not use this key with ", verb->name);
+        dispatch_refuse(connection, REFUSED_NOT_PERMITTED, "NOPERM", &why, why.bytes);
+        return true;
+    }
+    int bucket = dispatch_bucket(verb, args);
+    if (dispatch_must_wait(connection, verb, bucket))
+        return false;
+    return dispatch_start(connection, verb, bucket, args, words);
+}
+
 bool dispatch_command(struct daemon_connection *connection, const struct resp_command *command)
 {
     struct daemon *daemon = connection->daemon;
     struct daemon_args *args = &daemon->args;
-    struct daemon_words *words = &daemon->words;
-    struct text why;
-    text_init(&why, daemon->refusal, sizeof daemon->refusal);
     if (!dispatch_copy_arguments(daemon, command, args)) {
+        struct text why;
+        text_init(&why, daemon->refusal, sizeof daemon->refusal);
         text_add(&why, "Protocol error: an argument contains a NUL byte");
-        dispatch_refuse(connection, "ERR", &why);
+        dispatch_refuse(connection, REFUSED_PROTOCOL, "ERR", &why, why.bytes);
         connection_end_after_replies(connection);
         return true;
     }
@@ -304,43 +376,5 @@ bool dispatch_command(struct daemon_connection *connection, const struct resp_co
     if (args->text[0][0] == '\0')
         return true;
 #endif
-    const struct daemon_verb *verb = verb_find(args->text[0]);
-    if (!auth_allows_verb(connection, verb)) {
-        text_add(&why, "Authentication required.");
-        dispatch_refuse(connection, "NOAUTH", &why);
-        return true;
-    }
-    if (verb == NULL) {
-        text_add(&why, "unknown command '");
-        text_add_clean(&why, args->text[0], strnlen(args->text[0], 64));
-        text_add(&why, "'");
-        dispatch_suggest(args->text[0], &why);
-        dispatch_refuse(connection, "ERR", &why);
-        return true;
-    }
-    if (connection->protocol < 3 && connection->watch_count > 0 && !verb->subscriber) {
-        TEXT_JOIN(&why, verb->name,
-                  " is not possible while watching with RESP2; use another connection or HELLO 3");
-        dispatch_refuse(connection, "ERR", &why);
-        return true;
-    }
-    if (!dispatch_parse(verb, args, words, &why)) {
-        dispatch_refuse(connection, "ERR", &why);
-        return true;
-    }
-    if (!dispatch_key_is_valid(verb, args, dispatch_positional(verb, args))) {
-        text_add(&why, "a key must be at most 512 bytes of UTF-8 without control characters");
-        dispatch_refuse(connection, "ERR", &why);
-        connection_end_after_replies(connection);
-        return true;
-    }
-    if (dispatch_denied_key(connection, verb, args, words) != NULL) {
-        TEXT_JOIN(&why, connection->who->name, " may not use this key with ", verb->name);
-        dispatch_refuse(connection, "NOPERM", &why);
-        return true;
-    }
-    int bucket = dispatch_bucket(verb, args);
-    if (dispatch_must_wait(connection, verb, bucket))
-        return false;
-    return dispatch_start(connection, verb, bucket, args, words);
+    return dispatch_args(connection, args);
 }

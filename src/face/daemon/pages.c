@@ -155,7 +155,7 @@ void verb_list(struct daemon_slot *slot, const struct daemon_args *args,
                const struct daemon_words *words)
 {
     struct lh_report report = LH_REPORT_INIT;
-    bool has_prefix = args->count > 1 && words_find(args->text[1]) == 0;
+    bool has_prefix = args->positional > 0;
     struct page *page = page_new(slot, words);
     if (page == NULL)
         return;

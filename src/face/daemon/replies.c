@@ -189,3 +189,17 @@ void slot_on_done(void *user, struct lh_lease *lease, const struct lh_report *re
     (void)lease;
     slot_reply_report(user, report);
 }
+
+void slot_on_renewed(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct daemon_slot *slot = user;
+    hold_renewed(slot->daemon, slot->hold, report, /* ttl_ms= */ 0);
+    slot_on_done(user, lease, report);
+}
+
+void slot_on_released(void *user, struct lh_lease *lease, const struct lh_report *report)
+{
+    struct daemon_slot *slot = user;
+    hold_released(slot->daemon, slot->hold, report->outcome);
+    slot_on_done(user, lease, report);
+}

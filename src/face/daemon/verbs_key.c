@@ -28,7 +28,7 @@ static struct token_call *token_call_new(struct daemon_slot *slot, const struct 
         slot_reply_error(slot, "ERR", "token must be a number above 0");
         return NULL;
     }
-    bool has_ttl = args->count > 3 && words_find(args->text[3]) == 0;
+    bool has_ttl = args->positional > 2;
     if (has_ttl && (!words_is_number(args->text[3], &ttl_ms) || ttl_ms < 1)) {
         slot_reply_error(slot, "ERR", "ttl_ms must be a number of milliseconds above 0");
         return NULL;
@@ -51,6 +51,7 @@ static void renew_on_done(void *user, struct lh_lease *lease, const struct lh_re
     const struct token_call *call = slot->memory;
     struct lh_report shown = *report;
     (void)lease;
+    hold_renewed(slot->daemon, slot->hold, report, call->ttl_ms);
     if (report->outcome == LH_OK && shown.token == 0)
         shown.token = call->token;
     if (report->outcome == LH_OK && call->binds && slot->connection != NULL)
@@ -66,11 +67,13 @@ void verb_renew(struct daemon_slot *slot, const struct daemon_args *args,
 {
     struct lh_report report = LH_REPORT_INIT;
     const struct token_call *call = token_call_new(slot, args, (words->given & WORD_BIND) != 0);
-    if (call != NULL)
-        slot_started(slot,
-                     lh_renew_start(slot->daemon->client, call->key, call->token, call->ttl_ms,
-                                    renew_on_done, slot, &report),
-                     &report);
+    if (call == NULL)
+        return;
+    slot->hold = hold_id(hold_key(slot->daemon, "", call->key), call->token);
+    slot_started(slot,
+                 lh_renew_start(slot->daemon->client, call->key, call->token, call->ttl_ms,
+                                renew_on_done, slot, &report),
+                 &report);
 }
 
 void verb_release(struct daemon_slot *slot, const struct daemon_args *args,
@@ -83,9 +86,10 @@ void verb_release(struct daemon_slot *slot, const struct daemon_args *args,
         return;
     }
     binding_remove(slot->daemon, args->text[1], token);
+    slot->hold = hold_id(hold_key(slot->daemon, "", args->text[1]), token);
     slot_started(slot,
                  lh_release_token_start(slot->daemon->client, args->text[1], token,
-                                        words->cooldown_ms, slot_on_done, slot, &report),
+                                        words->cooldown_ms, slot_on_released, slot, &report),
                  &report);
 }
 

@@ -39,6 +39,7 @@ static void once_on_done(void *user, struct lh_lease *lease, const struct lh_rep
         shown.since_ms = 0;
         shown.ends_in_ms = call->ttl_ms;
         text_copy(shown.holder, sizeof shown.holder, call->holder);
+        hold_granted(slot->daemon, hold_id(slot->hold, shown.token), call->ttl_ms);
     }
     reply_begin(&reply, slot->daemon, slot_protocol(slot));
     reply_report(&reply, &shown, done ? 2 : 0);
@@ -67,6 +68,8 @@ void verb_once_begin(struct daemon_slot *slot, const struct daemon_args *args,
     struct lh_once_options options = LH_ONCE_OPTIONS_INIT;
     struct lh_report report = LH_REPORT_INIT;
     char id[65];
+    if (drain_refuses(slot))
+        return;
     if (!words_is_number(args->text[3], &options.ttl_ms) || options.ttl_ms < 1) {
         slot_reply_error(slot, "ERR", "ttl_ms must be a number of milliseconds above 0");
         return;
@@ -85,6 +88,7 @@ void verb_once_begin(struct daemon_slot *slot, const struct daemon_args *args,
         options.request_id = id;
     }
     call->ttl_ms = options.ttl_ms;
+    slot->hold = hold_key(slot->daemon, slot->verb->prefix, args->text[1]);
     (void)snprintf(call->holder, sizeof call->holder, "%s", args->text[2]);
     call->started = lh_once_begin_start(slot->daemon->client, args->text[1], &options, &call->once,
                                         once_on_done, slot, &report);
@@ -92,10 +96,12 @@ void verb_once_begin(struct daemon_slot *slot, const struct daemon_args *args,
 }
 
 /* False: refused already. */
-static bool once_token(struct daemon_slot *slot, const char *text, uint64_t *out)
+static bool once_token(struct daemon_slot *slot, const struct daemon_args *args, uint64_t *out)
 {
-    if (words_is_token(text, out))
+    if (words_is_token(args->text[2], out)) {
+        slot->hold = hold_id(hold_key(slot->daemon, slot->verb->prefix, args->text[1]), *out);
         return true;
+    }
     slot_reply_error(slot, "ERR", "token must be a number above 0");
     return false;
 }
@@ -107,7 +113,7 @@ void verb_once_renew(struct daemon_slot *slot, const struct daemon_args *args,
     uint64_t token = 0;
     int64_t ttl_ms = 0;
     (void)words;
-    if (!once_token(slot, args->text[2], &token))
+    if (!once_token(slot, args, &token))
         return;
     if (args->count > 3 && (!words_is_number(args->text[3], &ttl_ms) || ttl_ms < 1)) {
         slot_reply_error(slot, "ERR", "ttl_ms must be a number of milliseconds above 0");
@@ -115,7 +121,7 @@ void verb_once_renew(struct daemon_slot *slot, const struct daemon_args *args,
     }
     slot_started(slot,
                  lh_once_renew_start(slot->daemon->client, args->text[1], token, ttl_ms,
-                                     slot_on_done, slot, &report),
+                                     slot_on_renewed, slot, &report),
                  &report);
 }
 
@@ -134,10 +140,10 @@ void verb_once_finish(struct daemon_slot *slot, const struct daemon_args *args,
     struct lh_completion completion = once_completion(words);
     struct lh_report report = LH_REPORT_INIT;
     uint64_t token = 0;
-    if (once_token(slot, args->text[2], &token))
+    if (once_token(slot, args, &token))
         slot_started(slot,
                      lh_once_finish_start(slot->daemon->client, args->text[1], token, &completion,
-                                          slot_on_done, slot, &report),
+                                          slot_on_released, slot, &report),
                      &report);
 }
 
@@ -147,10 +153,10 @@ void verb_once_abandon(struct daemon_slot *slot, const struct daemon_args *args,
     struct lh_report report = LH_REPORT_INIT;
     uint64_t token = 0;
     (void)words;
-    if (once_token(slot, args->text[2], &token))
+    if (once_token(slot, args, &token))
         slot_started(slot,
-                     lh_once_abandon_start(slot->daemon->client, args->text[1], token, slot_on_done,
-                                           slot, &report),
+                     lh_once_abandon_start(slot->daemon->client, args->text[1], token,
+                                           slot_on_released, slot, &report),
                      &report);
 }
 
@@ -172,6 +178,8 @@ void verb_once_mark(struct daemon_slot *slot, const struct daemon_args *args,
 {
     struct lh_completion completion = once_completion(words);
     struct lh_report report = LH_REPORT_INIT;
+    if (drain_refuses(slot))
+        return;
     slot_started(slot,
                  lh_mark_start(slot->daemon->client, args->text[1], &completion, slot_on_done, slot,
                                &report),

@@ -207,7 +207,7 @@ static void info_write_all(const struct daemon *daemon, struct text *out)
                    daemon->options->connections_max, daemon->waiters, daemon->watches,
                    daemon->buffered, (unsigned long long)daemon->counters.connections,
                    (unsigned long long)daemon->counters.commands,
-                   (unsigned long long)daemon->counters.refused,
+                   (unsigned long long)refusals_of_commands(daemon),
                    (unsigned long long)daemon->counters.cut);
     text_add(out, bytes);
 }

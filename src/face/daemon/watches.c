@@ -128,6 +128,15 @@ static void watch_reply_started(const struct daemon_watch *watch, struct daemon_
     slot_reply(slot, &reply);
 }
 
+static void watch_reply_refused(struct daemon_slot *slot, bool subscribed,
+                                const struct lh_report *report)
+{
+    if (slot_protocol(slot) < 3 || subscribed) /* expects a subscription or an error */
+        slot_reply_error(slot, "ERR", report->text);
+    else
+        slot_reply_report(slot, report);
+}
+
 static void watch_on_ready(void *user, struct lh_lease *lease, const struct lh_report *report)
 {
     struct daemon_watch *watch = user;
@@ -135,15 +144,26 @@ static void watch_on_ready(void *user, struct lh_lease *lease, const struct lh_r
     (void)lease;
     watch->slot = NULL;
     if (report->outcome != LH_OK) {
-        bool subscribed = slot_protocol(slot) < 3 || watch->subscribed;
+        bool subscribed = watch->subscribed;
         watch_remove(watch);
-        if (subscribed) /* a client that subscribes expects a subscription or an error */
-            slot_reply_error(slot, "ERR", report->text);
-        else
-            slot_reply_report(slot, report);
+        watch_reply_refused(slot, subscribed, report);
         return;
     }
     watch_reply_started(watch, slot, watch->subscribed, report);
+}
+
+void watches_drain(struct daemon_connection *connection)
+{
+    struct lh_report report;
+    drain_report(&report);
+    for (struct list_node *node; (node = connection->watches.first) != NULL;) {
+        struct daemon_watch *watch = LIST_ENTRY(node, struct daemon_watch, node);
+        if (watch->slot != NULL)
+            watch_on_ready(watch, NULL, &report);
+        else
+            watch_push_end(watch, &report);
+    }
+    daemon_turn(connection->daemon);
 }
 
 static struct daemon_watch *watch_find(const struct daemon_connection *connection,
@@ -169,8 +189,15 @@ static void watch_start(struct daemon_slot *slot, const char *prefix, bool subsc
         watch_reply_started(watch, slot, subscribed, &report);
         return;
     }
+    if (connection->daemon->draining) {
+        drain_report(&report);
+        connection_refused(connection, REFUSED_DRAINING, report.text);
+        watch_reply_refused(slot, subscribed, &report);
+        return;
+    }
     watch = connection->daemon->watches < WATCHES_LIMIT ? calloc(1, sizeof *watch) : NULL;
     if (watch == NULL) {
+        connection_refused(connection, REFUSED_LIMIT, "too many watches");
         slot_reply_error(slot, "ERR", "too many watches; the daemon has at most 256");
         return;
     }

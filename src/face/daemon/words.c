@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words behind the arguments of a command, such as WAIT 500. In any order, each once. */
+/*
+ * The words behind the arguments of a command, such as WAIT 500, and their names as members of a
+ * JSON body, such as wait_ms. In any order, each once.
+ */
 #include "face/daemon/daemon_internal.h"
 
 #include "base/nearest.h"
 #include "base/text.h"
-#include "wire/json_pairs.h"
+#include "wire/json_members.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -14,6 +17,7 @@ enum word_value { VALUE_NOTHING, VALUE_NUMBER, VALUE_STRING, VALUE_META };
 
 struct word {
     const char *name;
+    const char *field; /* its name in JSON; NULL: HTTP does not have it */
     unsigned bit;
     enum word_value value;
     size_t at; /* in struct daemon_words */
@@ -24,26 +28,27 @@ struct word {
 #define AT(member) offsetof(struct daemon_words, member)
 
 static const struct word all_words[] = {
-    {"WAIT", WORD_WAIT, VALUE_NUMBER, AT(wait_ms), -1, TIME_MOST},
-    {"ASYNC", WORD_ASYNC, VALUE_NOTHING, 0, 0, 0},
-    {"SHARED", WORD_SHARED, VALUE_NOTHING, 0, 0, 0},
-    {"LIMIT", WORD_LIMIT, VALUE_NUMBER, AT(limit), 1, 64},
-    {"PRIORITY", WORD_PRIORITY, VALUE_NUMBER, AT(priority), -100, 100},
-    {"COOLDOWN", WORD_COOLDOWN, VALUE_NUMBER, AT(cooldown_ms), 0, TIME_MOST},
-    {"LOCKDELAY", WORD_LOCKDELAY, VALUE_NUMBER, AT(lock_delay_ms), 0, TIME_MOST},
-    {"META", WORD_META, VALUE_META, 0, 0, 0},
-    {"ID", WORD_ID, VALUE_STRING, AT(id), 0, 0},
-    {"BIND", WORD_BIND, VALUE_NOTHING, 0, 0, 0},
-    {"CACHED", WORD_CACHED, VALUE_NOTHING, 0, 0, 0},
-    {"RAW", WORD_RAW, VALUE_NOTHING, 0, 0, 0},
-    {"AFTER", WORD_AFTER, VALUE_STRING, AT(after), 0, 0},
-    {"COUNT", WORD_COUNT, VALUE_NUMBER, AT(count), 1, 1000},
-    {"NOW", WORD_NOW, VALUE_NOTHING, 0, 0, 0},
-    {"PAYLOAD", WORD_PAYLOAD, VALUE_STRING, AT(payload), 0, 0},
-    {"KEEP", WORD_KEEP, VALUE_NUMBER, AT(keep_ms), 1, TIME_MOST},
-    {"STATUS", WORD_STATUS, VALUE_NUMBER, AT(status), 0, 255},
-    {"RESULT", WORD_RESULT, VALUE_STRING, AT(result), 0, 0},
-    {"OVERLAP", WORD_OVERLAP, VALUE_NUMBER, AT(overlap_ms), 1, (int64_t)24 * 3600 * 1000},
+    {"WAIT", "wait_ms", WORD_WAIT, VALUE_NUMBER, AT(wait_ms), -1, TIME_MOST},
+    {"ASYNC", NULL, WORD_ASYNC, VALUE_NOTHING, 0, 0, 0},
+    {"SHARED", "shared", WORD_SHARED, VALUE_NOTHING, 0, 0, 0},
+    {"LIMIT", "limit", WORD_LIMIT, VALUE_NUMBER, AT(limit), 1, 64},
+    {"PRIORITY", "priority", WORD_PRIORITY, VALUE_NUMBER, AT(priority), -100, 100},
+    {"COOLDOWN", "cooldown_ms", WORD_COOLDOWN, VALUE_NUMBER, AT(cooldown_ms), 0, TIME_MOST},
+    {"LOCKDELAY", "lock_delay_ms", WORD_LOCKDELAY, VALUE_NUMBER, AT(lock_delay_ms), 0, TIME_MOST},
+    {"META", "meta", WORD_META, VALUE_META, 0, 0, 0},
+    {"ID", "request_id", WORD_ID, VALUE_STRING, AT(id), 0, 0},
+    {"BIND", NULL, WORD_BIND, VALUE_NOTHING, 0, 0, 0},
+    {"CACHED", "cached", WORD_CACHED, VALUE_NOTHING, 0, 0, 0},
+    {"RAW", "raw", WORD_RAW, VALUE_NOTHING, 0, 0, 0},
+    {"AFTER", "after", WORD_AFTER, VALUE_STRING, AT(after), 0, 0},
+    {"COUNT", "count", WORD_COUNT, VALUE_NUMBER, AT(count), 1, 1000},
+    {"NOW", "now", WORD_NOW, VALUE_NOTHING, 0, 0, 0},
+    {"PAYLOAD", "payload", WORD_PAYLOAD, VALUE_STRING, AT(payload), 0, 0},
+    {"KEEP", "keep_ms", WORD_KEEP, VALUE_NUMBER, AT(keep_ms), 1, TIME_MOST},
+    {"STATUS", "status", WORD_STATUS, VALUE_NUMBER, AT(status), 0, 255},
+    {"RESULT", "result", WORD_RESULT, VALUE_STRING, AT(result), 0, 0},
+    {"OVERLAP", "overlap_ms", WORD_OVERLAP, VALUE_NUMBER, AT(overlap_ms), 1,
+     (int64_t)24 * 3600 * 1000},
 };
 
 enum { WORDS_COUNT = sizeof all_words / sizeof all_words[0] };
@@ -84,6 +89,19 @@ static const struct word *words_row(const char *text)
     return NULL;
 }
 
+bool words_field_at(size_t index, struct word_field *out)
+{
+    if (index >= WORDS_COUNT)
+        return false;
+    const struct word *word = &all_words[index];
+    *out = (struct word_field){.name = word->field, .word = word->name, .bit = word->bit};
+    out->kind = word->value == VALUE_NUMBER   ? JSON_NUMBER
+                : word->value == VALUE_STRING ? JSON_STRING
+                : word->value == VALUE_META   ? JSON_OBJECT
+                                              : JSON_BOOL;
+    return true;
+}
+
 unsigned words_find(const char *text)
 {
     const struct word *word = words_row(text);
@@ -112,18 +130,20 @@ static void words_suggest(const char *text, unsigned allowed, struct text *why)
 
 static bool words_parse_meta(const char *json, struct daemon_words *out)
 {
-    struct json_pair pairs[WORDS_META_MAX];
-    if (!json_pairs_parse(json, pairs, WORDS_META_MAX, out->meta_text, sizeof out->meta_text,
-                          &out->meta_count))
+    struct json_member pairs[WORDS_META_MAX];
+    if (!json_members_parse(json, pairs, WORDS_META_MAX, out->meta_text, sizeof out->meta_text,
+                            &out->meta_count) ||
+        !json_members_are_strings(pairs, out->meta_count))
         return false;
     for (size_t i = 0; i < out->meta_count; i++)
         out->meta[i] = (struct lh_meta){.name = pairs[i].name, .value = pairs[i].value};
     return true;
 }
 
-static bool words_take_value(const struct word *word, const char *text, struct daemon_words *out,
-                             struct text *why)
+static bool words_take_value(const struct word *word, const char *text, bool as_fields,
+                             struct daemon_words *out, struct text *why)
 {
+    const char *name = as_fields && word->field != NULL ? word->field : word->name;
     void *at = (char *)out + word->at;
     int64_t number = 0;
     switch (word->value) {
@@ -132,7 +152,7 @@ static bool words_take_value(const struct word *word, const char *text, struct d
             *(int64_t *)at = number;
             return true;
         }
-        TEXT_JOIN(why, word->name, " needs a number from ");
+        TEXT_JOIN(why, name, " needs a number from ");
         text_add_i64(why, word->min);
         text_add(why, " to ");
         text_add_i64(why, word->max);
@@ -143,7 +163,7 @@ static bool words_take_value(const struct word *word, const char *text, struct d
     case VALUE_META:
         if (words_parse_meta(text, out))
             return true;
-        text_add(why, "META needs a JSON object of at most 16 strings");
+        TEXT_JOIN(why, name, " needs a JSON object of at most 16 strings");
         return false;
     case VALUE_NOTHING:
         break;
@@ -151,7 +171,7 @@ static bool words_take_value(const struct word *word, const char *text, struct d
     return true;
 }
 
-bool words_parse(const struct daemon_args *args, size_t from, unsigned allowed,
+bool words_parse(const struct daemon_args *args, size_t from, unsigned allowed, bool as_fields,
                  struct daemon_words *out, struct text *why)
 {
     memset(out, 0, offsetof(struct daemon_words, meta));
@@ -173,7 +193,7 @@ bool words_parse(const struct daemon_args *args, size_t from, unsigned allowed,
             TEXT_JOIN(why, word->name, " needs a value");
             return false;
         }
-        if (!words_take_value(word, args->text[i], out, why))
+        if (!words_take_value(word, args->text[i], as_fields, out, why))
             return false;
     }
     return true;
