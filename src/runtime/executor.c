@@ -57,7 +57,9 @@ struct executor *executor_new(const struct executor_callbacks *callbacks)
     struct executor *executor = calloc(1, sizeof *executor);
     if (executor == NULL)
         return NULL;
-    if (!record_cache_init(&executor->record_cache)) {
+    size_t cache_max =
+        callbacks->replies_at_once ? RECORD_CACHE_BYTES_AT_ONCE : RECORD_CACHE_BYTES_MAX;
+    if (!record_cache_init(&executor->record_cache, cache_max)) {
         free(executor);
         return NULL;
     }
