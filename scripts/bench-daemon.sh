@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures the daemon beside other servers on the same disk: bench-daemon.sh [REQUESTS]. Servers
-# run on core 0, generators on core 1, and the two sides alternate: a ratio is the median of seven
-# rounds in which both were measured, with the smallest and the largest one. Aims are reported,
-# never enforced.
+# Measures the daemon beside other servers on the same disk: bench-daemon.sh [REQUESTS [PART…]].
+# Parts: memory, file (beside Redis), etcd, pairs, handover; all by default. Servers run on core 0,
+# generators on core 1, and the two sides alternate: a ratio is the median of seven rounds in which
+# both were measured, with the smallest and the largest one. Aims are reported, never enforced.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 requests=${1:-100000}
+parts=(memory file etcd pairs handover)
+(($# < 2)) || parts=("${@:2}")
 rounds=7
 load=build/bench/tests/daemon_load
 # In build/ and not in /tmp, which can be a tmpfs: the benchmark measures a disk.
@@ -182,10 +184,20 @@ start_redis durable --appendonly yes --appendfsync always
 durable=$port
 echo_port=$(<"$work/echo")
 
-compare 'memory: beside Redis without persistence' "$memory" "$volatile" 0.95 0.95
-compare 'file: beside Redis with appendfsync always' "$file" "$durable" 1.3 1.1
-compare_etcd "$file"
-pairs memory: "$memory"
-pairs file: "$file"
-handover memory: "$memory" 2 3
-handover file: "$file" 2 3
+for part in "${parts[@]}"; do
+    case $part in
+    memory)
+        compare 'memory: beside Redis without persistence' "$memory" "$volatile" 0.95 0.95 ;;
+    file) compare 'file: beside Redis with appendfsync always' "$file" "$durable" 1.3 1.1 ;;
+    etcd) compare_etcd "$file" ;;
+    pairs)
+        pairs memory: "$memory"
+        pairs file: "$file" ;;
+    handover)
+        handover memory: "$memory" 2 3
+        handover file: "$file" 2 3 ;;
+    *)
+        printf 'bench-daemon.sh: unknown part %s\n' "$part" >&2
+        exit 1 ;;
+    esac
+done

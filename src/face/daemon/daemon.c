@@ -285,6 +285,7 @@ struct daemon *daemon_new(struct lh_client **client, const struct daemon_options
     daemon->client = *client;
     *client = NULL;
     daemon->options = options;
+    daemon->report = (struct lh_report)LH_REPORT_INIT;
     daemon->turn_end = (struct poller_deferred){.run = daemon_step_store, .owner = daemon};
     daemon->started_ms = host_boot_ms();
     daemon->poller = poller_new();

@@ -184,7 +184,8 @@ struct daemon {
     struct daemon_words words;
     char arguments[COMMAND_MAX + RESP_ARGS_MAX], denied_key[LH_KEY_SIZE], refusal[768];
     char record[LH_RECORD_SIZE];
-    char reply[REPLY_SIZE]; /* that is being written */
+    struct lh_report report; /* of a call that could not be started */
+    char reply[REPLY_SIZE];  /* that is being written */
 };
 
 /* Who the peer of a connection is: see auth.c. All zero: it may do everything. */
@@ -404,6 +405,9 @@ unsigned words_find(const char *text);
 void reply_begin(struct resp_reply *out, struct daemon *daemon, unsigned protocol);
 /* A map of outcome, token, holder, since_ms, ends_in_ms, text, and `more` pairs that follow. */
 void reply_report(struct resp_reply *out, const struct lh_report *report, size_t more);
+/* The same of a new grant, whose report does not name its holder and its TTL. */
+void reply_granted(struct resp_reply *out, const struct lh_report *report, const char *holder,
+                   int64_t ttl_ms, size_t more);
 /* A map of a key; `outcome` NULL: as part of a list; `record` NULL: without the encoded record. */
 void reply_view(struct resp_reply *out, const char *outcome, const struct lh_view *view,
                 const char *record, size_t record_length);
