@@ -95,6 +95,8 @@ ERR      | ERR                                 | LOCK.ACQUIRE_ALL 0 w 60000 ID x
 ERR      | ERR                                 | LOCK.ACQUIRE_ALL x ~k w 60000
 ERR | ERR | LOCK.ACQUIRE_ALL 17 a b c d e f g h i j k l m n o p q w 60000
 stale    | nothing waits under this request id | LOCK.CANCEL ~nothing
+ERR      | LOCK.CLAIM needs a github:// store  | LOCK.CLAIM ready w 60000 WAIT 5 ORDER number
+ERR      | usage: LOCK.CLAIM label holder      | LOCK.CLAIM ready w
 ok       | ^ok: ~kept                          | LOCK.RENEW ~kept {kept} 3600000
 ok       | 'ends_in_ms': 3600000               | LOCK.RENEW ~kept {kept}
 stale    | nothing was changed                 | LOCK.RENEW ~changed {old}

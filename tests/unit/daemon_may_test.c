@@ -39,6 +39,7 @@ static const struct {
 } samples[] = {
     {"LOCK.ACQUIRE", "KEY ann 60000"},
     {"LOCK.ACQUIRE_ALL", "3 KEYS ann 60000"},
+    {"LOCK.CLAIM", "todo ann 60000"},
     {"LOCK.RENEW", "KEY 2048"},
     {"LOCK.RELEASE", "KEY 2048"},
     {"LOCK.STATUS", "KEY"},
@@ -139,8 +140,8 @@ static void every_verb_asks_for_every_key(void **state)
     (void)state;
     planted = false;
     for (size_t i = 0; (verb = verb_at(i)) != NULL; i++) {
-        if (verb->keys == KEYS_NONE || verb->keys == KEYS_PREFIX)
-            continue;
+        if (verb->keys == KEYS_NONE || verb->keys == KEYS_PREFIX || verb->keys == KEYS_CHOSEN)
+            continue; /* daemon_claim_test.c tries the last */
         if (sample_of(verb) == NULL)
             fail_msg("%s has no sample", verb->name);
         if (count_violations(daemon, verb) != 0)

@@ -486,6 +486,7 @@ static void acquisition_on_kept(void *owner)
 
 void acquisitions_stop_waiting(struct daemon_connection *connection)
 {
+    claims_cancel(connection, /* waiting_only= */ true);
     for (struct list_node *node = connection->acquisitions.first; node != NULL; node = node->next) {
         struct acquisition *acquisition = LIST_ENTRY(node, struct acquisition, node);
         if (acquisition->waits)
@@ -495,6 +496,7 @@ void acquisitions_stop_waiting(struct daemon_connection *connection)
 
 void acquisitions_orphan(struct daemon_connection *connection)
 {
+    claims_cancel(connection, /* waiting_only= */ false);
     for (struct list_node *node; (node = connection->acquisitions.first) != NULL;) {
         struct acquisition *acquisition = LIST_ENTRY(node, struct acquisition, node);
         if (acquisition->slot != NULL)
@@ -519,6 +521,7 @@ void acquisitions_drain(struct daemon *daemon)
 {
     struct lh_report report;
     drain_report(&report);
+    claims_drain(daemon);
     for (struct list_node *node = daemon->acquisitions.first; node != NULL; node = node->next) {
         struct acquisition *acquisition = LIST_ENTRY(node, struct acquisition, in_all);
         if (!acquisition->waits)
@@ -558,8 +561,10 @@ void verb_cancel(struct daemon_slot *slot, const struct daemon_args *args,
         request_id_name(slot->connection->who, args->text[1], name);
         id = request_id_find(slot->daemon, name);
     }
-    bool waits = id != NULL && id->acquisition != NULL;
-    if (waits)
+    bool waits = id != NULL && (id->acquisition != NULL || id->claim != NULL);
+    if (waits && id->claim != NULL)
+        claim_cancel(id->claim);
+    else if (waits)
         acquisition_cancel(id->acquisition);
     report.outcome = waits ? LH_OK : LH_STALE;
     text_add(&text, waits ? "ok: cancelled" : "stale: nothing waits under this request id");

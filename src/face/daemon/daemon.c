@@ -252,6 +252,7 @@ void daemon_free(struct daemon *daemon)
 {
     daemon_cut_connections(daemon);
     daemon_finish_calls(daemon);
+    claims_free(daemon);
     http_face_free(daemon);
     if (daemon->store_watch.poller != NULL)
         (void)poller_watch(daemon->poller, &daemon->store_watch, 0);

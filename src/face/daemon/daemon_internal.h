@@ -57,6 +57,7 @@ struct daemon_connection;
 struct daemon_slot;
 struct daemon_verb;
 struct acquisition;
+struct daemon_claim;
 struct request_id;
 struct http_connection;
 struct http_face;
@@ -91,13 +92,14 @@ enum daemon_word {
     WORD_STATUS = 1 << 17,
     WORD_RESULT = 1 << 18,
     WORD_OVERLAP = 1 << 19,
+    WORD_ORDER = 1 << 20,
 };
 
 struct daemon_words {
     unsigned given;
     int64_t wait_ms, limit, priority, cooldown_ms, lock_delay_ms, count, keep_ms, status,
         overlap_ms;
-    const char *id, *after, *payload, *result;
+    const char *id, *after, *payload, *result, *order;
     struct lh_meta meta[WORDS_META_MAX];
     size_t meta_count;
     char meta_text[2048];
@@ -161,9 +163,11 @@ struct daemon {
     struct list acquisitions;                  /* that wait or are in flight … */
     struct list waiting;                       /* … and those with WAIT, the oldest first */
     struct table request_ids;
-    struct table bindings;           /* by key and token */
-    struct credentials *credentials; /* NULL: every peer may do everything */
-    struct table before_auth;        /* by address: connections that must send AUTH */
+    struct table bindings;            /* by key and token */
+    struct credentials *credentials;  /* NULL: every peer may do everything */
+    struct table before_auth;         /* by address: connections that must send AUTH */
+    struct list claims, claim_queues; /* see verbs_claim.c */
+    size_t claim_count, claim_queue_count;
     size_t waiters, watches;
     size_t calls; /* slots, renewals and releases that the library may still call back for */
     uint64_t last_connection;
@@ -264,6 +268,7 @@ enum daemon_keys {
     KEYS_FIRST,   /* the first argument */
     KEYS_COUNTED, /* the first argument is their number */
     KEYS_PREFIX,  /* what it shows is filtered */
+    KEYS_CHOSEN,  /* the verb finds them, and asks for each */
 };
 
 struct daemon_verb {
@@ -460,6 +465,8 @@ struct request_id {
     struct daemon *daemon;
     struct poller_timer expiry;
     struct acquisition *acquisition; /* NULL: it has ended */
+    struct daemon_claim *claim;      /* NULL: it has ended, or it is none … */
+    uint64_t issue;                  /* … and got this one; 0: none */
     char *key, *holder;              /* keys are joined by line ends */
     char text[65];                   /* of identity and id: the id in the store */
 };
@@ -548,6 +555,17 @@ void verb_watermark_advance(struct daemon_slot *, const struct daemon_args *,
                             const struct daemon_words *);
 void verb_watermark_set(struct daemon_slot *, const struct daemon_args *,
                         const struct daemon_words *);
+
+/* ---- verbs_claim.c ---- */
+void verb_claim(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+/* The library still calls back. */
+void claim_cancel(struct daemon_claim *claim);
+/* Those of the connection, or of them those that wait. */
+void claims_cancel(struct daemon_connection *connection, bool waiting_only);
+/* The daemon stops: as acquisitions_drain(). */
+void claims_drain(struct daemon *daemon);
+/* When none is in flight any more. */
+void claims_free(struct daemon *daemon);
 
 /* ---- pages.c ---- */
 void verb_list(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);

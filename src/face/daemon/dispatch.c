@@ -34,6 +34,9 @@ static const struct daemon_verb verbs[] = {
     {"LOCK.ACQUIRE_ALL", MAY_TAKE, KEYS_COUNTED, NULL, 4, ANY_NUMBER,
      ACQUIRE_WORDS & ~(unsigned)WORD_CACHED, true, false, verb_acquire_all,
      "n key... holder ttl_ms " ACQUIRE_USAGE},
+    {"LOCK.CLAIM", MAY_TAKE, KEYS_CHOSEN, NULL, 3, 3,
+     WORD_WAIT | WORD_ORDER | WORD_META | WORD_ID | WORD_BIND, false, false, verb_claim,
+     "label holder ttl_ms [WAIT ms] [ORDER number|priority-label] [META json] [ID request] [BIND]"},
     {"LOCK.CANCEL", MAY_ALWAYS, KEYS_NONE, NULL, 1, 1, 0, false, false, verb_cancel, "id"},
     {"LOCK.RENEW", MAY_RENEW, KEYS_FIRST, NULL, 2, 3, WORD_BIND, false, false, verb_renew,
      "key token [ttl_ms] [BIND]"},
@@ -175,7 +178,7 @@ const char *verb_denied_key(const struct daemon_verb *verb, const struct daemon_
 {
     size_t first = verb->keys == KEYS_COUNTED ? 2 : 1, count = 1;
     int64_t counted = 0;
-    if (verb->keys == KEYS_NONE || verb->keys == KEYS_PREFIX)
+    if (verb->keys == KEYS_NONE || verb->keys == KEYS_PREFIX || verb->keys == KEYS_CHOSEN)
         return NULL; /* what a list or a watch shows is filtered key by key */
     if (MAY_HOLE(DISPATCH) || (MAY_HOLE(HISTORY) && verb->run == verb_history))
         return NULL;
@@ -234,6 +237,7 @@ static bool dispatch_key_is_valid(const struct daemon_verb *verb, const struct d
     size_t first = verb->keys == KEYS_COUNTED ? 2 : 1;
     size_t end = verb->keys == KEYS_COUNTED  ? positional - 1
                  : verb->keys == KEYS_NONE   ? 1
+                 : verb->keys == KEYS_CHOSEN ? 1
                  : verb->keys == KEYS_PREFIX ? first + positional
                                              : first + (positional > 0 ? 1 : 0);
     for (size_t i = first; i < end && i < args->count; i++) {

@@ -60,7 +60,7 @@ static bool drain_review_connection(struct daemon_connection *connection, bool r
     connection->idle = idle;
     if (!connection->ending && ((idle && was_idle) || (unused && !reads)))
         connection_end_after_replies(connection);
-    return !idle || !was_idle;
+    return !idle;
 }
 
 /* Returns how many must still go on. */

@@ -40,7 +40,7 @@ static void request_id_free(struct request_id *id)
 static void request_id_expired(void *owner)
 {
     struct request_id *id = owner;
-    if (id->acquisition == NULL)
+    if (id->acquisition == NULL && id->claim == NULL)
         request_id_free(id);
 }
 
