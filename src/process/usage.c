@@ -73,15 +73,14 @@ void usage_read(struct usage *out)
 
 size_t usage_count_files(void)
 {
+    enum { NOT_FILES = 3 }; /* ".", ".." and the folder itself */
     struct stat info;
-    size_t count = 0;
+    struct dirent **entries = NULL;
     if (stat("/proc/self/fd", &info) == 0 && info.st_size > 0)
         return (size_t)info.st_size;
-    DIR *folder = opendir("/proc/self/fd");
-    if (folder == NULL)
-        return 0;
-    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
-        count += entry->d_name[0] != '.' ? 1 : 0;
-    (void)closedir(folder);
-    return count > 0 ? count - 1 : 0; /* without the folder itself */
+    int count = scandir("/proc/self/fd", &entries, NULL, NULL);
+    for (int i = 0; entries != NULL && i < count; i++)
+        free(entries[i]);
+    free(entries);
+    return count > NOT_FILES ? (size_t)count - NOT_FILES : 0;
 }
