@@ -71,16 +71,20 @@ void usage_read(struct usage *out)
         out->files_max = files.rlim_cur;
 }
 
+static int usage_is_file(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
 size_t usage_count_files(void)
 {
-    enum { NOT_FILES = 3 }; /* ".", ".." and the folder itself */
     struct stat info;
     struct dirent **entries = NULL;
     if (stat("/proc/self/fd", &info) == 0 && info.st_size > 0)
         return (size_t)info.st_size;
-    int count = scandir("/proc/self/fd", &entries, NULL, NULL);
+    int count = scandir("/proc/self/fd", &entries, usage_is_file, alphasort);
     for (int i = 0; entries != NULL && i < count; i++)
         free(entries[i]);
     free(entries);
-    return count > NOT_FILES ? (size_t)count - NOT_FILES : 0;
+    return count > 1 ? (size_t)count - 1 : 0; /* without the folder itself */
 }
