@@ -301,7 +301,7 @@ static void many_grants_are_counted_by_a_sample(void **state)
         hold_granted(served, hold_id(key, GRANTS + i), 1);
     turn_for(2);
     for (uint64_t i = 0; i < 1000; i++)
-        hold_granted(served, hold_id(key, 2 * GRANTS + i), 600000);
+        hold_granted(served, hold_id(key, (uint64_t)2 * GRANTS + i), 600000);
     expect_metric("locks_held", 1000);
 }
 
@@ -315,7 +315,7 @@ static void expired_grants_make_room(void **state)
     turn_for(2);
     for (uint64_t i = 0; i < 1000; i++)
         hold_granted(served, hold_id(key, HOLDS_MAX + i), 600000);
-    expect_metric("locks_held", HOLDS_MAX / 4 + 1000);
+    expect_metric("locks_held", HOLDS_MAX / 4.0 + 1000);
 }
 
 /* ---- the daemon's own ---- */
