@@ -178,7 +178,8 @@ waits_its_turn() { # waits_its_turn curl_and_jq|python|node
     [[ $(<"waited-$1") =~ ^$three_steps$ ]]
 }
 
-stops_when_lost() { # stops_when_lost curl_and_jq|python|node: between its steps the lock is taken from it
+# stops_when_lost curl_and_jq|python|node: between its steps the lock is taken from it
+stops_when_lost() {
     local pid
     # the same program, slower
     sed 's/^for step in range(3):/&\n    time.sleep(2)/
