@@ -15,6 +15,7 @@ build: ## build the program: build/leasehold
 	@scripts/build.sh release
 
 run: build ## build, then show what it does
+	@scripts/packages.sh show || true # the tour says what it cannot show
 	@scripts/show.sh build/leasehold
 
 test: ## what a newcomer runs: gates and tests; ends with "N passed, N failed"

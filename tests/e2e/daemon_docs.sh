@@ -13,6 +13,7 @@ examples=${3:-}
 # shellcheck source=tests/e2e/kit.sh
 . "$(dirname "$0")/kit.sh"
 socket=$work/lock.sock
+export no_proxy=127.0.0.1
 "$program" serve --store "file:$work/locks.log" --listen off --unix "$socket" --http 0 \
     >"$work/ready" 2>"$work/log" &
 started+=($!)
