@@ -1,14 +1,14 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Writes the alert rules: generate.sh [--kubernetes] [--divide N] [NAME=VALUE...]
 # NAME is a parameter of alerts.yaml.in, such as prefix=myservice or contention_for=1h. --divide
 # makes all durations shorter, for tests. --kubernetes writes a PrometheusRule.
-set -eu
+set -euo pipefail
 
 template=$(dirname "$0")/alerts.yaml.in
 kind=plain
 divide=1
-while [ $# -gt 0 ]; do
+while (($# > 0)); do
     case $1 in
     --kubernetes) kind=kubernetes ;;
     --divide)

@@ -13,6 +13,7 @@ examples=${3:-}
 # shellcheck source=tests/e2e/kit.sh
 . "$(dirname "$0")/kit.sh"
 socket=$work/lock.sock
+export no_proxy=127.0.0.1
 "$program" serve --store "file:$work/locks.log" --listen off --unix "$socket" --http 0 \
     >"$work/ready" 2>"$work/log" &
 started+=($!)
@@ -178,7 +179,8 @@ waits_its_turn() { # waits_its_turn curl_and_jq|python|node
     [[ $(<"waited-$1") =~ ^$three_steps$ ]]
 }
 
-stops_when_lost() { # stops_when_lost curl_and_jq|python|node: between its steps the lock is taken from it
+# stops_when_lost curl_and_jq|python|node: between its steps the lock is taken from it
+stops_when_lost() {
     local pid
     # the same program, slower
     sed 's/^for step in range(3):/&\n    time.sleep(2)/

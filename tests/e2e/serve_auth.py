@@ -257,8 +257,10 @@ if os.geteuid() == 0:  # only root can become another user
 for function in functions:
     cases.run(function.__name__.replace("_", " "), function)
 log = daemon.logged()
-cases.tell(not any(word in log for word in ("alpha", "beta", digest("beta")[7:])), "the log has no secret", log)
-cases.tell(bool(re.search('"class":"wrong_credential","peer":"127.0.0.1".*wrong name or secret', log)),
+secrets = ("alpha", "beta", digest("beta")[7:])
+wrong = r'"class":"wrong_credential","peer":"127\.0\.0\.1".*wrong name or secret'
+cases.tell(not any(word in log for word in secrets), "the log has no secret", log)
+cases.tell(bool(re.search(wrong, log)),
            "the log has refusals", log)
 cases.tell(daemon.kill(15) == 0, "SIGTERM ends the daemon", daemon.logged())
 cases.finish()

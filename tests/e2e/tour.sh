@@ -20,6 +20,7 @@ at_end() { [[ -z $shell ]] || kill "$shell" 2>/dev/null || true; }
 mkdir "$work/bin" "$work/home"
 ln -s "$program" "$work/bin/leasehold"
 export PATH=$work/bin:$PATH HOME=$work/home LEASEHOLD_STORE=file:$work/home/locks.log
+export no_proxy=127.0.0.1
 
 # The expected output of a typed line, as a regular expression for the whole of it.
 pattern_of() {

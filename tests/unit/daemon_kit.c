@@ -77,7 +77,8 @@ struct peer *peer_new(struct daemon *daemon)
     int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair);
     if (peer == NULL || failed != 0)
         abort();
-    peer->connection = connection_open(daemon, pair[0], pair[0], "peer", CONNECTION_RESP);
+    peer->connection = connection_open(daemon, pair[0], pair[0], "peer", CONNECTION_RESP,
+                                       /* tls= */ NULL);
     ASSERT(peer->connection != NULL);
     peer->daemon = daemon;
     peer->file = pair[1];

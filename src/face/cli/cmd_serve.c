@@ -90,6 +90,18 @@ static bool serve_split_hosts(const char *names, char *memory, size_t size,
     return true;
 }
 
+/* NULL, or what is wrong. */
+static const char *serve_check_tls(const struct settings *settings)
+{
+    if (settings->tls_cert == NULL && settings->tls_key != NULL)
+        return "--tls-key needs --tls-cert";
+    if (settings->tls_cert == NULL && settings->tls_client_ca != NULL)
+        return "--tls-client-ca needs --tls-cert";
+    if (settings->tls_cert != NULL && settings->stdio)
+        return "--tls-cert is for TCP; it excludes --stdio";
+    return NULL;
+}
+
 /* Octal, as for chmod. False if it is none. */
 static bool serve_read_mode(const char *text, unsigned *out)
 {
@@ -113,6 +125,9 @@ static int cmd_serve(struct context *context)
                                      .hosts = hosts,
                                      .unix_path = settings->unix_path,
                                      .unix_required = true,
+                                     .tls_cert = settings->tls_cert,
+                                     .tls_key = settings->tls_key,
+                                     .tls_client_ca = settings->tls_client_ca,
                                      .stdio = settings->stdio,
                                      .connections_max = (size_t)settings->connections_max,
                                      .tokens = settings->tokens,
@@ -157,6 +172,11 @@ static int cmd_serve(struct context *context)
                            "--unix-mode %s lets other users connect; give --tokens, which says "
                            "what they may do",
                            settings->unix_mode);
+    const char *wrong = serve_check_tls(settings);
+    if (wrong != NULL)
+        return usage_error(context, "%s", wrong);
+    if (settings->tls_cert != NULL && options.address == NULL && options.http_address == NULL)
+        return usage_error(context, "--tls-cert is for TCP; give --listen or --http");
     int status = context_open_store(context);
     if (status != EXIT_DONE)
         return status;
@@ -196,6 +216,27 @@ static const struct option option_unix = {
     .at = offsetof(struct settings, unix_path),
     .help = "path of the unix socket (mode 0600), or off; default "
             "$XDG_RUNTIME_DIR/leasehold.sock, for root /run/leasehold.sock"};
+
+static const struct option option_tls_cert = {
+    .name = "tls-cert",
+    .kind = VALUE_TEXT,
+    .value = "FILE",
+    .at = offsetof(struct settings, tls_cert),
+    .help = "PEM file of the certificate and its chain: TCP connections need TLS, 1.2 or later"};
+
+static const struct option option_tls_key = {
+    .name = "tls-key",
+    .kind = VALUE_TEXT,
+    .value = "FILE",
+    .at = offsetof(struct settings, tls_key),
+    .help = "PEM file of its key, mode 0600; default the file of --tls-cert"};
+
+static const struct option option_tls_client_ca = {
+    .name = "tls-client-ca",
+    .kind = VALUE_TEXT,
+    .value = "FILE",
+    .at = offsetof(struct settings, tls_client_ca),
+    .help = "PEM file of the CA that signs certificates of clients; a client may have none"};
 
 static const struct option option_stdio = {
     .name = "stdio",
@@ -260,6 +301,9 @@ static const struct option *const serve_options[] = {&option_listen,
                                                      &option_stdio,
                                                      &option_tokens,
                                                      &option_insecure,
+                                                     &option_tls_cert,
+                                                     &option_tls_key,
+                                                     &option_tls_client_ca,
                                                      &option_max_connections,
                                                      &option_metrics_prefix,
 #ifdef LH_MUTANTS
@@ -283,11 +327,13 @@ const struct command command_serve = {
         "releases it when the client closes its connection.\n\n"
         "By default the daemon listens on loopback and on a private unix socket, and whoever can "
         "connect may do everything. With --tokens a peer sends AUTH first. An address beyond "
-        "loopback needs TLS and --tokens, or --insecure. SIGHUP reads the credentials again, "
+        "loopback needs TLS and --tokens, or --insecure. SIGHUP reads the files of --tokens and "
+        "--tls-* again; if one is unusable, the previous ones stay in use, and the log states why. "
         "SIGTERM ends the daemon; grants stay. Logs are JSON lines on stderr.",
     .example = "leasehold serve --store redis://cache:6379\n"
                "redis-cli -p 7379 LOCK.ACQUIRE backup host-1 30000\n"
                "curl http://127.0.0.1:7380/v1/locks/backup\n"
+               "leasehold serve --listen :7379 --tokens tokens --tls-cert server.pem\n"
                "leasehold serve --stdio --store file:/var/lib/app/locks.log",
     .options = serve_options,
     .min_args = 0,

@@ -86,14 +86,13 @@ static void reply_keys(struct resp_reply *out, const struct lh_lease *lease)
 static void acquisition_write(const struct acquisition *acquisition, const struct lh_lease *lease,
                               const struct lh_report *report, struct resp_reply *out)
 {
-    struct lh_report shown = *report;
     bool several = lease != NULL && lh_key_at(lease, 1) != NULL;
-    if (report->outcome == LH_OK) {
-        shown.ends_in_ms = lease != NULL ? lh_ttl_ms(lease) : acquisition->ttl_ms;
-        shown.since_ms = 0;
-        text_copy(shown.holder, sizeof shown.holder, acquisition->holder);
-    }
-    reply_report(out, &shown, several ? 1 : 0);
+    size_t more = several ? 1 : 0;
+    int64_t ttl_ms = lease != NULL ? lh_ttl_ms(lease) : acquisition->ttl_ms;
+    if (report->outcome == LH_OK)
+        reply_granted(out, report, acquisition->holder, ttl_ms, more);
+    else
+        reply_report(out, report, more);
     if (several)
         reply_keys(out, lease);
 }
@@ -339,7 +338,7 @@ static bool acquire_by_id(struct daemon_slot *slot, const struct acquire_call *c
 static void acquire_start(struct daemon_slot *slot, const struct acquire_call *call)
 {
     struct daemon *daemon = slot->daemon;
-    struct lh_report report = LH_REPORT_INIT;
+    struct lh_report *report = &daemon->report;
     struct request_id *id = NULL;
     bool waits = call->options.wait_ms != 0;
     if (drain_refuses(slot))
@@ -367,9 +366,9 @@ static void acquire_start(struct daemon_slot *slot, const struct acquire_call *c
         id->acquisition = acquisition;
     acquisition->started =
         lh_acquire_all_start(daemon->client, call->keys, call->key_count, &call->options,
-                             acquisition_on_done, acquisition, &report);
+                             acquisition_on_done, acquisition, report);
     if (acquisition->started == NULL) {
-        acquisition_on_done(acquisition, NULL, &report);
+        acquisition_on_done(acquisition, NULL, report);
         return;
     }
     acquisition_go_async(acquisition, call->words);

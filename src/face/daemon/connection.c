@@ -275,7 +275,7 @@ static void connection_on_ended(void *owner, enum stream_end end, const char *wh
     bool closed = end == STREAM_CLOSED && !(connection->daemon->draining && connection->ending);
     if (end == STREAM_OVERFLOWED)
         connection_refused(connection, REFUSED_SLOW_CLIENT, why);
-    else if (end == STREAM_UNTRUSTED)
+    else if (connection->handshaking && end != STREAM_CLOSED)
         connection_refused(connection, REFUSED_TLS, why);
     connection_end(connection, closed ? CONNECTION_PEER_CLOSED : CONNECTION_CUT);
 }
@@ -288,19 +288,32 @@ static void connection_on_input_over(void *owner)
     connection_end_after_replies(connection);
 }
 
+/* The handshake of TLS is done. */
+static void connection_on_opened(void *owner)
+{
+    struct daemon_connection *connection = owner;
+    const char *name = stream_peer_name(connection->stream);
+    connection->handshaking = false;
+    if (name != NULL)
+        auth_on_certificate(connection, name);
+}
+
 struct daemon_connection *connection_open(struct daemon *daemon, int in, int out, const char *name,
-                                          enum connection_protocol protocol)
+                                          enum connection_protocol protocol, struct tls_server *tls)
 {
     struct daemon_connection *connection = calloc(1, sizeof *connection);
     bool http = protocol == CONNECTION_HTTP;
-    struct stream_callbacks callbacks = {.bytes = http ? http_on_bytes : connection_on_bytes,
+    struct stream_callbacks callbacks = {.opened = connection_on_opened,
+                                         .bytes = http ? http_on_bytes : connection_on_bytes,
                                          .ended = connection_on_ended,
                                          .input_over = connection_on_input_over,
                                          .owner = connection,
                                          .in_max = CONNECTION_IN_MAX,
                                          .out_max = CONNECTION_OUT_MAX};
     if (connection != NULL)
-        connection->stream = stream_adopt(daemon->poller, in, out, name, &callbacks);
+        connection->stream =
+            tls == NULL ? stream_adopt(daemon->poller, in, out, name, &callbacks)
+                        : stream_adopt_tls(daemon->poller, in, name, tls, HANDSHAKE_MS, &callbacks);
     if (connection == NULL || connection->stream == NULL) {
         free(connection);
         (void)close(in);
@@ -308,6 +321,7 @@ struct daemon_connection *connection_open(struct daemon *daemon, int in, int out
     }
     connection->daemon = daemon;
     connection->who = &may_everything;
+    connection->handshaking = tls != NULL;
     connection->protocol = http ? 3 : 2;
     connection->number = ++daemon->last_connection;
     list_append(&daemon->connections, &connection->node);

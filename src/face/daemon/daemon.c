@@ -59,10 +59,11 @@ static void daemon_on_store(void *owner, unsigned what)
 
 /* ---- signals ---- */
 
-/* Files that others replace: credentials. */
+/* Files that others replace: credentials and certificates. */
 static void daemon_reload(struct daemon *daemon)
 {
     auth_reload(daemon);
+    daemon_reload_tls(daemon);
 }
 
 static void daemon_on_signal(void *owner, unsigned what)
@@ -89,8 +90,10 @@ static bool daemon_watch_signals(struct daemon *daemon)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
-    if (!daemon->options->stdio) /* there its parent has gone */
+    if (!daemon->options->stdio) { /* there its parent has gone */
         (void)sigaddset(&set, SIGHUP);
+        (void)signal(SIGHUP, SIG_DFL); /* nohup(1) ignores it, and it would not be received */
+    }
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     daemon->signal_watch = (struct poller_watch){
@@ -107,15 +110,17 @@ static void daemon_accept(struct daemon *daemon, int file, const struct listener
     const char *refusal = daemon->connection_count >= daemon->options->connections_max
                               ? "-ERR max number of connections reached; see --max-connections\r\n"
                               : auth_refusal(daemon, peer);
+    struct tls_server *tls = peer->local ? NULL : daemon->tls;
     if (refusal == NULL) {
         struct daemon_connection *connection =
-            connection_open(daemon, file, file, peer->address, protocol);
+            connection_open(daemon, file, file, peer->address, protocol, tls);
         if (connection != NULL)
             auth_start(connection, peer);
         return;
     }
     const char *text = protocol == CONNECTION_HTTP ? http_full : refusal;
-    (void)send(file, text, strlen(text), MSG_NOSIGNAL);
+    if (tls == NULL)
+        (void)send(file, text, strlen(text), MSG_NOSIGNAL);
     (void)close(file);
     daemon_refused(daemon, REFUSED_CONNECTION, peer->address, /* identity= */ NULL,
                    "too many connections, in all or of this address before AUTH");
@@ -173,7 +178,8 @@ static bool daemon_listen(struct daemon *daemon, struct text *why)
 {
     struct listener_callbacks callbacks = {.accepted = daemon_on_accepted, .owner = daemon};
     if (daemon->options->stdio) {
-        (void)connection_open(daemon, STDIN_FILENO, STDOUT_FILENO, "stdio", CONNECTION_RESP);
+        (void)connection_open(daemon, STDIN_FILENO, STDOUT_FILENO, "stdio", CONNECTION_RESP,
+                              /* tls= */ NULL);
         return true;
     }
     if (daemon->options->address != NULL) {
@@ -267,6 +273,7 @@ void daemon_free(struct daemon *daemon)
     table_done(&daemon->bindings);
     table_done(&daemon->before_auth);
     credentials_free(&daemon->credentials);
+    tls_server_free(&daemon->tls);
     poller_free(&daemon->poller);
     free(daemon);
 }
@@ -279,6 +286,7 @@ struct daemon *daemon_new(struct lh_client **client, const struct daemon_options
     daemon->client = *client;
     *client = NULL;
     daemon->options = options;
+    daemon->report = (struct lh_report)LH_REPORT_INIT;
     daemon->turn_end = (struct poller_deferred){.run = daemon_step_store, .owner = daemon};
     daemon->started_ms = host_boot_ms();
     daemon->poller = poller_new();
@@ -309,7 +317,7 @@ static bool daemon_start(struct daemon *daemon, struct text *why)
     if (!auth_load(daemon, why))
         return false;
     if (daemon_watch_signals(daemon))
-        return daemon_listen(daemon, why);
+        return daemon_start_tls(daemon, why) && daemon_listen(daemon, why);
     TEXT_JOIN(why, "cannot watch signals: ", strerror(errno));
     return false;
 }

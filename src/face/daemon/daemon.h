@@ -35,10 +35,12 @@ struct daemon_options {
     bool unix_required;       /* a socket in use by another is fatal, not skipped */
     bool stdio;               /* one connection on stdin and stdout; returns when it ends */
     size_t connections_max;
-    const char *tokens;   /* the file of credentials; NULL: every peer may do everything */
-    const char *tls_cert; /* NULL: no TLS */
-    bool insecure;        /* listen beyond loopback without TLS and credentials */
-    unsigned unix_mode;   /* of the unix socket */
+    const char *tokens;        /* the file of credentials; NULL: every peer may do everything */
+    const char *tls_cert;      /* PEM file: TCP needs TLS; NULL: it has none */
+    const char *tls_key;       /* NULL: in tls_cert */
+    const char *tls_client_ca; /* NULL: clients have no certificates */
+    bool insecure;             /* listen beyond loopback without TLS and credentials */
+    unsigned unix_mode;        /* of the unix socket */
 #ifdef LH_MUTANTS
     const char *planted; /* a hole of may.h; NULL: none */
 #endif
@@ -50,8 +52,8 @@ struct daemon_options {
     void *user;
 };
 
-/* Serves until SIGTERM or SIGINT, or the end of stdin. The client has its own loop; it is
- * taken over and closed. LH_OK, or why it could not start. */
+/* Serves until SIGTERM or SIGINT, or the end of stdin. SIGHUP reads the TLS files again. The client
+ * has its own loop; it is taken over and closed. LH_OK, or why it could not start. */
 enum lh_outcome daemon_run(struct lh_client **client, const struct daemon_options *options,
                            struct lh_report *report);
 

@@ -16,6 +16,7 @@
 #include "net/listener.h"
 #include "net/poller.h"
 #include "net/stream.h"
+#include "net/tls_server.h"
 #include "runtime/table.h"
 #include "wire/metrics.h"
 #include "wire/json_members.h"
@@ -33,6 +34,7 @@ enum {
     WAITERS_LIMIT = 100000,
     WATCHES_LIMIT = 256,
     REQUEST_IDS_LIMIT = 200000,
+    HANDSHAKE_MS = 10000, /* of TLS */
     KEEP_PLACE_MS = 5000, /* for a client that lost its connection and repeats its request id */
     VIEW_REPLY_SIZE = 8 * 1024, /* without the encoded record */
     REPLY_SIZE = 8 * 1024 + COMMAND_BULK_MAX,
@@ -153,6 +155,7 @@ struct daemon {
     struct poller_deferred turn_end;    /* one step of the store per turn */
     struct listener *tcp, *local, *web; /* RESP, RESP on a unix socket, HTTP */
     struct http_face *http;             /* NULL: not served */
+    struct tls_server *tls;             /* of connections by TCP; NULL: none */
     struct list connections;
     size_t connection_count, web_count; /* all, and those of HTTP */
     size_t buffered;
@@ -185,7 +188,8 @@ struct daemon {
     struct daemon_words words;
     char arguments[COMMAND_MAX + RESP_ARGS_MAX], denied_key[LH_KEY_SIZE], refusal[768];
     char record[LH_RECORD_SIZE];
-    char reply[REPLY_SIZE]; /* that is being written */
+    struct lh_report report; /* of a call that could not be started */
+    char reply[REPLY_SIZE];  /* that is being written */
 };
 
 /* Who the peer of a connection is: see auth.c. All zero: it may do everything. */
@@ -216,6 +220,7 @@ struct daemon_connection {
     struct list bindings;
     struct list watches;
     size_t watch_count, buffered;
+    bool handshaking;             /* TLS is not established yet */
     bool ending;                  /* no further command is read */
     bool input_over;              /* stdin has ended: ends when all commands have their replies */
     bool pausing;                 /* the stream is paused */
@@ -331,10 +336,17 @@ bool auth_login(struct daemon_slot *slot, const char *name, const char *secret);
 /* From now on the peer has this login of daemon->credentials; NULL: it may do everything. */
 void auth_use(struct daemon_connection *connection, const struct login *login);
 
+/* ---- daemon_tls.c ---- */
+/* Reads the files of TLS, if there are any. False with the reason. */
+bool daemon_start_tls(struct daemon *daemon, struct text *why);
+/* Reads them again. If that fails, the previous ones stay. */
+void daemon_reload_tls(struct daemon *daemon);
+
 /* ---- connection.c ---- */
 /* Takes ownership of the files. NULL when out of memory. */
 struct daemon_connection *connection_open(struct daemon *daemon, int in, int out, const char *name,
-                                          enum connection_protocol protocol);
+                                          enum connection_protocol protocol,
+                                          struct tls_server *tls);
 enum connection_end {
     CONNECTION_PEER_CLOSED, /* its bound grants are released */
     CONNECTION_CUT,         /* by us, or broken: its grants are left to their TTL (D1) */
@@ -398,6 +410,9 @@ unsigned words_find(const char *text);
 void reply_begin(struct resp_reply *out, struct daemon *daemon, unsigned protocol);
 /* A map of outcome, token, holder, since_ms, ends_in_ms, text, and `more` pairs that follow. */
 void reply_report(struct resp_reply *out, const struct lh_report *report, size_t more);
+/* The same of a new grant, whose report does not name its holder and its TTL. */
+void reply_granted(struct resp_reply *out, const struct lh_report *report, const char *holder,
+                   int64_t ttl_ms, size_t more);
 /* A map of a key; `outcome` NULL: as part of a list; `record` NULL: without the encoded record. */
 void reply_view(struct resp_reply *out, const char *outcome, const struct lh_view *view,
                 const char *record, size_t record_length);

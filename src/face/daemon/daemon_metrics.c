@@ -110,6 +110,27 @@ static void metrics_write_build(struct text *out, const char *prefix)
                          1);
 }
 
+static void metrics_write_refusals(const struct daemon *daemon, const char *prefix,
+                                   struct text *out)
+{
+    struct daemon_series one = {"refusals_total",
+                                "counter",
+                                "Connections and commands that the daemon refused or cut.",
+                                NULL,
+                                UNIT_NUMBER,
+                                0};
+    for (enum daemon_refusal_class class = 0; class < REFUSAL_CLASSES; class ++) {
+        char labels[64];
+        struct text text;
+        text_init(&text, labels, sizeof labels);
+        TEXT_JOIN(&text, "{class=\"", refusal_class_name(class), "\"}");
+        one.labels = labels;
+        one.value = daemon->refusals[class].count;
+        metrics_write_series(out, prefix, &one, 1);
+        one.type = NULL;
+    }
+}
+
 static void metrics_write_daemon(const struct daemon *daemon, const char *prefix, struct text *out)
 {
     const struct daemon_counters *counted = &daemon->counters;
@@ -130,8 +151,6 @@ static void metrics_write_daemon(const struct daemon *daemon, const char *prefix
          UNIT_NUMBER, counted->cut},
         {"commands_total", "counter", "Commands that were started.", "", UNIT_NUMBER,
          counted->commands},
-        {"commands_refused_total", "counter", "Commands that were malformed or not permitted.", "",
-         UNIT_NUMBER, refusals_of_commands(daemon)},
         {"watches", "gauge", "Watches of clients.", "", UNIT_NUMBER, daemon->watches},
         {"buffered_bytes", "gauge", "Unread and unsent bytes of all connections.", "", UNIT_NUMBER,
          daemon->buffered},
@@ -147,6 +166,7 @@ static void metrics_write_daemon(const struct daemon *daemon, const char *prefix
          daemon->draining ? 1 : 0},
     };
     metrics_write_build(out, prefix);
+    metrics_write_refusals(daemon, prefix, out);
     metrics_write_series(out, prefix, series, sizeof series / sizeof series[0]);
 }
 

@@ -90,7 +90,8 @@ void http_metrics(struct daemon_connection *connection, const struct httpd_reque
     (void)request;
     if (!page_has_no_fields(connection))
         return;
-    if (!may(connection->who, MAY_READ, "") && !MAY_HOLE(METRICS)) { /* only the prefix of all keys matches "" */
+    if (!may(connection->who, MAY_READ, "") &&
+        !MAY_HOLE(METRICS)) { /* only the prefix of all keys matches "" */
         http_refuse(connection, 403, "metrics need the right to read all keys: read *", NULL);
         return;
     }
