@@ -29,11 +29,10 @@ static void fill(char *bytes, size_t length)
 static void expect_close_notify(void)
 {
     char byte;
-    int got = -1, error = SSL_ERROR_WANT_READ;
+    int error = SSL_ERROR_WANT_READ;
     int64_t ends_ms = host_boot_ms() + 3000;
     while (error == SSL_ERROR_WANT_READ && host_boot_ms() < ends_ms) {
-        got = SSL_read(link_client.ssl, &byte, 1);
-        error = SSL_get_error(link_client.ssl, got);
+        error = SSL_get_error(link_client.ssl, SSL_read(link_client.ssl, &byte, 1));
         kit_turn(/* ms= */ 1);
     }
     assert_int_equal(error, SSL_ERROR_ZERO_RETURN);
@@ -393,31 +392,33 @@ static void callbacks_may_free(void **state)
 
 /* ---- no handshake ---- */
 
-/* Sends the bytes one by one, and then nothing. */
-static void expect_timeout(const char *bytes, size_t length)
+/* Sends the bytes one by one, and then nothing. Returns how many it could send. */
+static size_t expect_timeout(const char *bytes, size_t length)
 {
     int64_t began_ms = host_boot_ms();
     int peer = link_connect_plain(/* timeout_ms= */ 200);
-    for (size_t i = 0; i < length && link_party.ended == 0; i++) {
-        assert_int_equal(send(peer, bytes + i, 1, MSG_NOSIGNAL), 1);
+    size_t sent = 0;
+    for (; sent < length && link_party.ended == 0; sent++) {
+        assert_int_equal(send(peer, bytes + sent, 1, MSG_NOSIGNAL), 1);
         kit_turn(/* ms= */ 10);
     }
     link_expect_end(STREAM_CUT, "127.0.0.1: the TLS handshake is not done in time");
-    int64_t took_ms = host_boot_ms() - began_ms;
-    assert_true(took_ms >= 200 && took_ms < 2000);
+    assert_true(host_boot_ms() - began_ms >= 200);
     assert_int_equal(link_party.opened + link_party.calls, 0);
     (void)close(peer);
     link_disconnect();
+    return sent;
 }
 
 static void a_peer_without_a_handshake_is_cut_in_time(void **state)
 {
     static const char hello[100] = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
     (void)state;
-    expect_timeout("", 0);
-    expect_timeout("\x16", 1);
-    expect_timeout(hello, 9);
-    expect_timeout(hello, sizeof hello); /* bytes do not move the deadline */
+    (void)expect_timeout("", 0);
+    (void)expect_timeout("\x16", 1);
+    (void)expect_timeout(hello, 9);
+    size_t sent = expect_timeout(hello, sizeof hello); /* bytes do not move the deadline */
+    assert_true(sent > 1 && sent < sizeof hello);
 }
 
 static void refuse_first_bytes(const char *bytes, size_t length, const char *why)
@@ -426,7 +427,7 @@ static void refuse_first_bytes(const char *bytes, size_t length, const char *why
     int peer = link_connect_plain(/* timeout_ms= */ 5000);
     assert_int_equal(send(peer, bytes, length, MSG_NOSIGNAL), length);
     link_expect_end(STREAM_CUT, why);
-    assert_true(host_boot_ms() - began_ms < 2000);
+    assert_true(host_boot_ms() - began_ms < 4000);
     assert_int_equal(link_party.opened + link_party.calls, 0);
     (void)close(peer);
     link_disconnect();

@@ -61,10 +61,9 @@ static void a_client_cannot_renegotiate(void **state)
     (void)state;
     expect_accepted(TLS1_2_VERSION);
     assert_int_equal(SSL_renegotiate(link_client.ssl), 1);
-    int result = 0, error = SSL_ERROR_WANT_READ;
+    int error = SSL_ERROR_WANT_READ;
     for (int i = 0; i < 100 && error == SSL_ERROR_WANT_READ; i++) {
-        result = SSL_do_handshake(link_client.ssl);
-        error = SSL_get_error(link_client.ssl, result);
+        error = SSL_get_error(link_client.ssl, SSL_do_handshake(link_client.ssl));
         link_turn(/* ms= */ 5);
     }
     assert_int_equal(error, SSL_ERROR_SSL);
@@ -258,7 +257,9 @@ static void files_that_are_no_good_are_named(void **state)
     refuse_files(fine, NULL, path, "it is no regular file");
     (void)unlink(path);
     FILE *file = fopen(in_folder("text"), "w");
-    assert_true(fputs("no PEM\n", file) > 0 && fclose(file) == 0);
+    assert_non_null(file);
+    assert_true(fputs("no PEM\n", file) > 0);
+    assert_int_equal(fclose(file), 0);
     assert_int_equal(chmod(path, S_IRUSR), 0);
     refuse_files(path, fine, NULL, "cannot use the certificate in");
     refuse_files(fine, path, NULL, "cannot use the key in");
@@ -290,7 +291,8 @@ static void an_encrypted_key_is_refused(void **state)
     assert_int_equal(PEM_write_PrivateKey(file, link_certs.fine.key, EVP_aes_128_cbc(),
                                           (const unsigned char *)"secret", 6, NULL, NULL),
                      1);
-    assert_true(fclose(file) == 0 && chmod(path, S_IRUSR) == 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, S_IRUSR), 0);
     refuse_files(link_certs.fine.path, path, NULL, "encrypted (");
     (void)unlink(path);
 }
