@@ -69,7 +69,7 @@ def wrong_starts_say_what_to_do():
     mode = "lets other users connect; give --tokens"
     for options, text in (
             ((*loopback, "--tokens", wrong), f"{wrong}:1: the secret must be sha256:"),
-            ((*loopback, "--tokens", public), f"{public}: cannot read the credentials: other users"),
+            ((*loopback, "--tokens", public), f"{public}: cannot read the credentials: other"),
             ((*loopback, "--tokens", folder), "not a regular file"),
             ((*loopback, "--tokens", f"{folder}/none"), "No such file"),
             (("--listen", "0.0.0.0:0"), beyond),
@@ -173,7 +173,8 @@ def before_auth_there_is_little_room():
         client.send(b"*2\r\n$4\r\nAUTH\r\n$5000\r\n")
         assert client.ends() == ["ERR Protocol error: an argument is too long"]
     with daemon.connect() as client:
-        client.send(encode("AUTH", "x" * 4000) + encode("AUTH", "alpha") + encode("ECHO", "y" * 9000))
+        client.send(encode("AUTH", "x" * 4000) + encode("AUTH", "alpha") +
+                    encode("ECHO", "y" * 9000))
         assert client.read() == REFUSED
         assert client.read() == "OK"
         assert client.read() == "y" * 9000
@@ -228,7 +229,8 @@ def a_reload_follows_the_file():
         assert ann.call("LOCK.CLEAR", "a:bound").startswith("NOPERM ")
         assert ann.call("LOCK.STATUS", "a:bound")["state"] == "held"  # D1
         said = hang_up(daemon, without + "eve beta all *\n", "reload_failed")
-        assert f"{tokens}:5: the secret must" in said and said.endswith("; the previous credentials stay"), said
+        assert said.startswith(f"{tokens}:5: the secret must be "), said
+        assert said.endswith("; the previous credentials stay"), said
         assert "eve" not in said and bob.call("PING") == "PONG"
         said = hang_up(daemon, GOOD, "reloaded")
         assert said.endswith("4 credentials; connections cut: 0"), said
@@ -258,9 +260,8 @@ for function in functions:
     cases.run(function.__name__.replace("_", " "), function)
 log = daemon.logged()
 secrets = ("alpha", "beta", digest("beta")[7:])
-wrong = r'"class":"wrong_credential","peer":"127\.0\.0\.1".*wrong name or secret'
 cases.tell(not any(word in log for word in secrets), "the log has no secret", log)
-cases.tell(bool(re.search(wrong, log)),
+cases.tell(re.search('"class":"wrong_credential","peer":"127.0.0.1"', log) is not None,
            "the log has refusals", log)
 cases.tell(daemon.kill(15) == 0, "SIGTERM ends the daemon", daemon.logged())
 cases.finish()

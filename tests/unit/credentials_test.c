@@ -69,7 +69,7 @@ static void a_secret_is_known_by_its_digest(void **state)
     assert_null(credentials_by_secret(all, NULL, ""));
     /* The digest itself opens nothing. */
     assert_null(credentials_by_secret(all, "ann", ALPHA));
-    assert_null(credentials_by_secret(all, "ann", ALPHA + strlen("sha256:")));
+    assert_null(credentials_by_secret(all, "ann", &ALPHA[strlen("sha256:")]));
     assert_true(allows(ann, MAY_READ, "a:x") && allows(ann, MAY_TAKE, "a:"));
     assert_false(allows(ann, MAY_RENEW, "a:x") || allows(ann, MAY_OPERATE, "a:x"));
     assert_false(allows(ann, MAY_READ, "a") || allows(ann, MAY_READ, "b:x"));
@@ -409,6 +409,7 @@ static void a_file_that_others_can_read_is_refused(void **state)
 static void only_a_regular_file_of_some_size(void **state)
 {
     static char large[CREDENTIALS_FILE_MAX + 1];
+    const char *good = GOOD;
     (void)state;
     (void)unlink(path);
     assert_non_null(strstr(load(), "cannot read the credentials: No such file"));
@@ -421,7 +422,8 @@ static void only_a_regular_file_of_some_size(void **state)
     assert_int_equal(symlink("/dev/null", path), 0);
     assert_non_null(load());
     memset(large, '\n', sizeof large);
-    memcpy(large, GOOD, strlen(GOOD));
+    for (size_t i = 0; good[i] != '\0'; i++)
+        large[i] = good[i];
     put(large, sizeof large - 1, 0600);
     assert_null(load());
     put(large, sizeof large, 0600);

@@ -309,7 +309,8 @@ static void a_command_before_auth_is_short(void **state)
     memset(bytes, 's', sizeof bytes);
     int head = snprintf(bytes, sizeof bytes, "*2\r\n$4\r\nAUTH\r\n$%d\r\n", 4000);
     bytes[head] = 's';
-    memcpy(bytes + head + 4000, "\r\n", 2);
+    bytes[head + 4000] = '\r';
+    bytes[head + 4001] = '\n';
     peer_send_bytes(peer, bytes, (size_t)head + 4002);
     assert_string_equal(peer_message(peer), WRONG_PASS); /* just short enough */
     peer_send_bytes(peer, "*2\r\n$4\r\nAUTH\r\n$4090\r\n", 22);
@@ -331,8 +332,8 @@ static void replies_before_auth_are_few(void **state)
     (void)state;
     serve(ONE);
     struct peer *peer = connect_remote();
-    for (size_t i = 0; i < sizeof bytes; i += 14)
-        memcpy(bytes + i, "*1\r\n$4\r\nPING\r\n", 14);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = "*1\r\n$4\r\nPING\r\n"[i % 14];
     peer_send_bytes(peer, bytes, sizeof bytes);
     while (peer_message(peer) != NULL)
         replies++;
