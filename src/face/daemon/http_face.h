@@ -88,6 +88,10 @@ const struct http_route *http_route_at(size_t index); /* NULL behind the last */
 /* Reads the body or the query into face->members. False with a status and a reason. */
 bool http_read_members(struct http_face *face, const struct httpd_request *request, int *out_status,
                        struct text *why);
+/* False, with the nearest one as the reason, if a member is no field of the route; null is as if it
+ * were not given. */
+bool http_fields_are_known(const struct http_face *face, const struct http_route *route,
+                           struct text *why);
 /* The arguments of the route's verb from the members. False with a reason. */
 bool http_build_args(struct http_face *face, const struct http_route *route, const char *key,
                      struct daemon_args *out, struct text *why);
