@@ -234,6 +234,8 @@ static void dispatch_refuse(struct daemon_connection *connection, const char *co
     connection->daemon->counters.refused++;
     if (slot != NULL)
         slot_reply_error(slot, code, why->bytes);
+    else
+        connection_end_after_replies(connection);
 }
 
 /* False with a reason if the arguments are wrong. */
