@@ -274,8 +274,9 @@ void slots_free(struct daemon *daemon);
 void connection_write(struct daemon_connection *connection, const char *bytes, size_t length);
 /* Counts the buffers of a connection. False: all together are too large, and it was cut. */
 bool connection_account(struct daemon_connection *connection);
-/* Reads no further bytes until a reply was sent. */
+/* Reads no further bytes until a reply was sent, or it is resumed. */
 void connection_pause(struct daemon_connection *connection);
+void connection_resume(struct daemon_connection *connection);
 
 /* ---- dispatch.c ---- */
 /* By name in upper or lower case; NULL: none. */
