@@ -4,6 +4,7 @@
 #   peer.sh valkey    the program valkey-server of bookworm-backports
 #   peer.sh node      the folder of the npm packages redlock and ioredis
 #   peer.sh github    the folder of the npm package emulate, which emulates GitHub's REST API
+#   peer.sh openapi   the folder of the npm package @redocly/cli, which checks OpenAPI documents
 # They are cached in ${XDG_CACHE_HOME:-~/.cache}/leasehold, outside the tree; the machine's own
 # packages and their sources are not changed. Failures are printed on stderr, with status 1.
 set -euo pipefail
@@ -11,6 +12,7 @@ set -euo pipefail
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/leasehold
 redlock_packages=(redlock@4.2.0 ioredis@5.4.1)
 github_packages=(emulate@0.11.2 commander@14.0.3 picocolors@1.1.1 yaml@2.9.1)
+openapi_packages=(@redocly/cli@1.34.5)
 
 fail() {
     printf 'peer.sh: %s\n' "$*" >&2
@@ -57,7 +59,7 @@ fetch_npm() { # of npm_packages
 place_npm() { # place_npm NAME PACKAGE…: prints their folder
     local name
     npm_packages=("${@:2}")
-    name=$1-$(printf '%s-' "${npm_packages[@]}")
+    name=$1-$(printf '%s-' "${npm_packages[@]//\//_}")
     place "${name%-}" fetch_npm
     printf '%s\n' "$cache/${name%-}"
 }
@@ -80,6 +82,7 @@ valkey)
     printf '%s\n' "$cache/valkey-8/usr/bin/valkey-server" ;;
 node) place_npm node "${redlock_packages[@]}" ;;
 github) place_npm github "${github_packages[@]}" ;;
+openapi) place_npm openapi "${openapi_packages[@]}" ;;
 *)
-    fail 'say which: valkey, node or github' ;;
+    fail 'say which: valkey, node, github or openapi' ;;
 esac

@@ -50,6 +50,9 @@ struct stream_callbacks {
     /* Of adopted pipes: the input has ended and all its bytes were consumed. Replies can still be
      * written; the owner ends the stream. NULL: the stream ends then. */
     void (*input_over)(void *owner);
+    /* The peer of an adopted socket has closed its direction: true if it is taken for one that
+     * still reads, as with pipes. May be asked again. NULL: no, because most have closed both. */
+    bool (*half_open)(void *owner);
     void *owner;
     size_t in_max;  /* limit of unconsumed bytes */
     size_t out_max; /* limit of unsent bytes */

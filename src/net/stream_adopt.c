@@ -205,13 +205,19 @@ ssize_t stream_adopted_read(struct stream *stream, size_t *out_room)
 
 /* ---- pausing ---- */
 
-/* The peer has closed while we do not read. With pipes the unread bytes still count: the end of
- * stdin does not mean that nobody reads the replies. */
+/* True if the end of what the peer sends does not mean that it reads no replies. */
+static bool stream_is_half_open(const struct stream *stream)
+{
+    return stream->pipes != NULL || (stream->callbacks.half_open != NULL &&
+                                     stream->callbacks.half_open(stream->callbacks.owner));
+}
+
+/* The peer has closed while we do not read. If it may still read, its unread bytes count. */
 static bool stream_on_hangup(struct stream *stream)
 {
     int unread = 0, error = 0;
     socklen_t length = sizeof error;
-    if (stream->pipes != NULL &&
+    if (stream_is_half_open(stream) &&
         (stream->in.length > 0 ||
          (ioctl(stream->watch.file, FIONREAD, &unread) == 0 && unread > 0))) {
         stream->hung_up = true;
@@ -279,7 +285,7 @@ static bool stream_end_input(struct stream *stream)
 
 bool stream_flush_at_end(struct stream *stream)
 {
-    if (stream->remote == NULL && stream->pipes != NULL && stream->end == STREAM_CLOSED &&
+    if (stream->remote == NULL && stream->end == STREAM_CLOSED && stream_is_half_open(stream) &&
         stream_end_input(stream))
         return true;
     if (stream->remote != NULL || stream->pipes == NULL || stream->end != STREAM_CLOSED ||

@@ -25,15 +25,21 @@ static void resp_json_copy_word(char out[RESP_JSON_WORD], const char *bytes, siz
     text_add_bytes(&text, bytes, length);
 }
 
-/* "NOPERM ci may not …": the code, then the text. */
+/* "NOPERM ci may not …": the code, then the text. "ERR failed: …" is our failure. */
 static void resp_json_error(struct resp_json_writer *writer, const struct resp_item *item)
 {
     static const char *const denied[] = {"NOPERM", "NOAUTH", "WRONGPASS"};
     const char *space = memchr(item->text, ' ', item->length);
     size_t code = space != NULL ? (size_t)(space - item->text) : item->length;
     size_t rest = code < item->length ? code + 1 : code;
+    static const char failed[] = "failed: ";
+    size_t prefix = sizeof failed - 1;
     const char *outcome = "usage";
     resp_json_copy_word(writer->summary->error, item->text, code);
+    if (item->length - rest >= prefix && memcmp(item->text + rest, failed, prefix) == 0) {
+        outcome = "failed";
+        rest += prefix;
+    }
     for (size_t i = 0; i < sizeof denied / sizeof denied[0]; i++) {
         if (strcmp(writer->summary->error, denied[i]) == 0)
             outcome = "denied";

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "face/daemon/http_face.h"
 #include "process/host.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { KIT_MOST_MS = 20000, FLAT_SIZE = 2 << 20 };
+enum { KIT_MOST_MS = 20000, FLAT_SIZE = 2 << 20, SETTLE_TURNS = 10 };
 
 static void (*kit_reader)(const struct daemon_line *line);
 
@@ -70,14 +71,14 @@ void kit_daemon_turn(struct daemon *daemon, int most_ms)
 
 /* ---- peers ---- */
 
-struct peer *peer_new(struct daemon *daemon)
+static struct peer *peer_open(struct daemon *daemon, enum connection_protocol protocol)
 {
     int pair[2];
     struct peer *peer = calloc(1, sizeof *peer);
     int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair);
     if (peer == NULL || failed != 0)
         abort();
-    peer->connection = connection_open(daemon, pair[0], pair[0], "peer", CONNECTION_RESP,
+    peer->connection = connection_open(daemon, pair[0], pair[0], "peer", protocol,
                                        /* tls= */ NULL);
     ASSERT(peer->connection != NULL);
     peer->daemon = daemon;
@@ -92,18 +93,31 @@ struct peer *peer_from(struct daemon *daemon, const struct listener_peer *from)
     return peer;
 }
 
+struct peer *peer_new(struct daemon *daemon)
+{
+    return peer_open(daemon, CONNECTION_RESP);
+}
+
+struct peer *peer_new_web(struct daemon *daemon)
+{
+    if (daemon->http == NULL)
+        daemon->http = http_face_new(daemon);
+    ASSERT(daemon->http != NULL);
+    return peer_open(daemon, CONNECTION_HTTP);
+}
+
 void peer_free(struct peer *peer)
 {
     struct daemon *daemon = peer->daemon;
     uint64_t number = daemon->last_connection;
     (void)close(peer->file);
     free(peer);
-    for (int i = 0; i < 10; i++) /* its end, and what follows from it */
+    for (int i = 0; i < SETTLE_TURNS; i++) /* its end, and what follows from it */
         kit_daemon_turn(daemon, 0);
     ASSERT(daemon->last_connection == number);
 }
 
-static void peer_receive(struct peer *peer)
+void peer_receive(struct peer *peer)
 {
     while (!peer->ended && peer->length < sizeof peer->bytes) {
         ssize_t got =
@@ -115,6 +129,12 @@ static void peer_receive(struct peer *peer)
         else if (errno == EAGAIN)
             return;
     }
+}
+
+static void peer_drop(struct peer *peer, size_t length)
+{
+    memmove(peer->bytes, peer->bytes + length, peer->length - length);
+    peer->length -= length;
 }
 
 void peer_send_bytes(struct peer *peer, const char *bytes, size_t length)
@@ -230,8 +250,7 @@ const char *peer_message(struct peer *peer)
     struct resp_walk walk = {.bytes = peer->bytes, .length = length};
     text_init(&out, flat, sizeof flat);
     flatten(&walk, &out);
-    memmove(peer->bytes, peer->bytes + length, peer->length - length);
-    peer->length -= length;
+    peer_drop(peer, length);
     return flat;
 }
 
@@ -240,6 +259,83 @@ const char *peer_ask(struct peer *peer, const char *command)
     peer_send(peer, command);
     const char *reply = peer_message(peer);
     return reply != NULL ? reply : "(nothing)";
+}
+
+/* ---- responses ---- */
+
+/* The value of a field of the head; NULL: none. */
+static const char *head_field(const char *head, const char *end, const char *name)
+{
+    for (const char *at = head; at < end;) {
+        const char *line_end = memmem(at, (size_t)(end - at), "\r\n", 2);
+        ASSERT(line_end != NULL);
+        if (strncmp(at, name, strlen(name)) == 0)
+            return at + strlen(name);
+        at = line_end + 2;
+    }
+    return NULL;
+}
+
+size_t web_response(const char *bytes, size_t length, bool to_head, int *out_status)
+{
+    static const char first[] = "HTTP/1.1 ";
+    const char *end = length > 0 ? memmem(bytes, length, "\r\n\r\n", 4) : NULL;
+    if (end == NULL)
+        return 0;
+    ASSERT(strncmp(bytes, first, sizeof first - 1) == 0 && memchr(bytes, '\0', length) == NULL);
+    char *behind = NULL;
+    *out_status = (int)strtol(bytes + sizeof first - 1, &behind, 10);
+    ASSERT(*out_status >= 100 && *out_status < 600 && *behind == ' ');
+    size_t head = (size_t)(end + 4 - bytes);
+    const char *value = head_field(bytes, end + 2, "Content-Length: ");
+    if (value == NULL) {
+        ASSERT(*out_status == 100 ||
+               head_field(bytes, end + 2, "Content-Type: text/event-stream\r\n") != NULL);
+        return head;
+    }
+    size_t body = strtoul(value, &behind, 10);
+    ASSERT(behind > value && *behind == '\r');
+    return to_head ? head : length - head >= body ? head + body : 0;
+}
+
+const char *peer_response(struct peer *peer)
+{
+    static char flat[FLAT_SIZE];
+    int64_t until_ms = host_boot_ms() + KIT_MOST_MS;
+    int status = 0;
+    for (;;) {
+        peer_receive(peer);
+        size_t length = web_response(peer->bytes, peer->length, /* to_head= */ false, &status);
+        if (length > 0) {
+            const char *body = (const char *)memmem(peer->bytes, length, "\r\n\r\n", 4) + 4;
+            (void)snprintf(flat, sizeof flat, "%d %.*s", status, (int)(peer->bytes + length - body),
+                           body);
+            peer_drop(peer, length);
+            return flat;
+        }
+        if (peer->ended || host_boot_ms() >= until_ms)
+            return NULL;
+        kit_daemon_turn(peer->daemon, 20);
+    }
+}
+
+const char *peer_ask_web(struct peer *peer, const char *text)
+{
+    peer_send_bytes(peer, text, strlen(text));
+    const char *response = peer_response(peer);
+    return response != NULL ? response : "(nothing)";
+}
+
+const char *peer_take_all(struct peer *peer)
+{
+    static char all[PEER_BYTES + 1];
+    for (int i = 0; i < SETTLE_TURNS; i++) {
+        kit_daemon_turn(peer->daemon, 0);
+        peer_receive(peer);
+    }
+    (void)snprintf(all, sizeof all, "%.*s", (int)peer->length, peer->bytes);
+    peer_drop(peer, peer->length);
+    return all;
 }
 
 const char *reply_value(const char *flat, const char *name)

@@ -33,6 +33,8 @@ void kit_daemon_turn(struct daemon *daemon, int most_ms);
 struct peer *peer_new(struct daemon *daemon);
 /* As if a listener had accepted it. */
 struct peer *peer_from(struct daemon *daemon, const struct listener_peer *from);
+/* One that speaks HTTP. */
+struct peer *peer_new_web(struct daemon *daemon);
 /* Closes it, and turns until the daemon has noticed. */
 void peer_free(struct peer *peer);
 void peer_send_bytes(struct peer *peer, const char *bytes, size_t length);
@@ -43,8 +45,20 @@ void peer_send(struct peer *peer, const char *command);
 const char *peer_message(struct peer *peer);
 /* Sends a command and returns its reply. */
 const char *peer_ask(struct peer *peer, const char *command);
-/* Receives what is there; true if a whole message is. */
+/* Receives what is there. */
+void peer_receive(struct peer *peer);
+/* The same; true if a whole message is there. */
 bool peer_has_message(struct peer *peer);
+
+/* The length of the first response in the bytes, and its status; 0: it is not complete. Asserts its
+ * form. An event stream is a response without a body, and so is one to HEAD. */
+size_t web_response(const char *bytes, size_t length, bool to_head, int *out_status);
+/* The next response, as "STATUS BODY"; NULL as peer_message(). */
+const char *peer_response(struct peer *peer);
+/* Sends text and returns the next response. */
+const char *peer_ask_web(struct peer *peer, const char *text);
+/* All that was received and not taken, after a few turns. Valid until the next call. */
+const char *peer_take_all(struct peer *peer);
 
 /* The value of a map in flattened text, up to the next space; "" if there is none. */
 const char *reply_value(const char *flat, const char *name);

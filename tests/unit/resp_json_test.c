@@ -59,19 +59,24 @@ static void every_kind_of_value_is_translated(void **state)
 static void an_error_has_an_outcome(void **state)
 {
     static const struct {
-        const char *code, *outcome, *json;
+        const char *code, *text, *outcome, *json;
     } rows[] = {
-        {"ERR", "usage", "{\"outcome\":\"usage\",\"text\":\"usage: wrong \\\"key\\\"\"}"},
-        {"NOPERM", "denied", "{\"outcome\":\"denied\",\"text\":\"denied: wrong \\\"key\\\"\"}"},
-        {"NOAUTH", "denied", "{\"outcome\":\"denied\",\"text\":\"denied: wrong \\\"key\\\"\"}"},
-        {"WRONGPASS", "denied", "{\"outcome\":\"denied\",\"text\":\"denied: wrong \\\"key\\\"\"}"},
+        {"ERR", "wrong \"key\"", "usage",
+         "{\"outcome\":\"usage\",\"text\":\"usage: wrong \\\"key\\\"\"}"},
+        {"ERR", "failed: out of memory", "failed",
+         "{\"outcome\":\"failed\",\"text\":\"failed: out of memory\"}"},
+        {"ERR", "failed", "usage", "{\"outcome\":\"usage\",\"text\":\"usage: failed\"}"},
+        {"NOPERM", "not you", "denied", "{\"outcome\":\"denied\",\"text\":\"denied: not you\"}"},
+        {"NOAUTH", "not you", "denied", "{\"outcome\":\"denied\",\"text\":\"denied: not you\"}"},
+        {"WRONGPASS", "not you", "denied",
+         "{\"outcome\":\"denied\",\"text\":\"denied: not you\"}"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char bytes[128], json[JSON_SIZE];
         struct resp_reply reply;
         resp_reply_init(&reply, bytes, sizeof bytes, /* protocol= */ 3);
-        resp_reply_error(&reply, rows[i].code, "wrong \"key\"");
+        resp_reply_error(&reply, rows[i].code, rows[i].text);
         struct resp_json_summary summary = translate(&reply, json);
         assert_string_equal(json, rows[i].json);
         assert_string_equal(summary.outcome, rows[i].outcome);

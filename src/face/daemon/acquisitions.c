@@ -225,9 +225,9 @@ static const char *acquire_prepare(const struct daemon_slot *slot, const char *h
         return "ASYNC needs ID, which the result is pushed with";
     if ((words->given & WORD_ASYNC) != 0 && slot->connection->protocol < 3)
         return "ASYNC needs RESP3: send HELLO 3 first";
-    if ((words->given & WORD_ID) != 0 &&
-        (words->id[0] == '\0' || strlen(words->id) > REQUEST_ID_MAX))
-        return "ID must have 1 to 256 bytes";
+    const char *wrong = request_id_wrong(slot->connection, words);
+    if (wrong != NULL)
+        return wrong;
     call->holder = holder;
     call->options = (struct lh_acquire_options)LH_ACQUIRE_OPTIONS_INIT;
     call->options.ttl_ms = ttl_ms;
@@ -323,7 +323,11 @@ static bool acquire_by_id(struct daemon_slot *slot, const struct acquire_call *c
     }
     if (id->acquisition != NULL && id->acquisition->waits && call->options.wait_ms == 0) {
         acquisition_refuse(slot, LH_BUSY,
-                           "this request id waits already; repeat it with WAIT for its result");
+                           slot->connection->http != NULL
+                               ? "this request_id waits already; repeat it with wait_ms for its "
+                                 "result"
+                               : "this request id waits already; repeat it with WAIT for its "
+                                 "result");
         return true;
     }
     if (id->acquisition != NULL) {

@@ -95,7 +95,7 @@ void connection_pause(struct daemon_connection *connection)
     stream_set_paused(connection->stream, true);
 }
 
-static void connection_unblock(struct daemon_connection *connection)
+void connection_resume(struct daemon_connection *connection)
 {
     if (!connection->pausing || connection->ending)
         return;
@@ -147,7 +147,7 @@ void slot_reply_bytes(struct daemon_slot *slot, const char *bytes, size_t length
         slot->unused = connection->ending = true; /* out of memory: the callers still use it */
         stream_end_after_flush(connection->stream);
     }
-    connection_unblock(connection);
+    connection_resume(connection);
 }
 
 void slot_reply(struct daemon_slot *slot, const struct resp_reply *reply)
@@ -307,6 +307,7 @@ struct daemon_connection *connection_open(struct daemon *daemon, int in, int out
                                          .bytes = http ? http_on_bytes : connection_on_bytes,
                                          .ended = connection_on_ended,
                                          .input_over = connection_on_input_over,
+                                         .half_open = http ? http_is_half_open : NULL,
                                          .owner = connection,
                                          .in_max = CONNECTION_IN_MAX,
                                          .out_max = CONNECTION_OUT_MAX};

@@ -372,8 +372,9 @@ void slots_free(struct daemon *daemon);
 void connection_write(struct daemon_connection *connection, const char *bytes, size_t length);
 /* Counts the buffers of a connection. False: all together are too large, and it was cut. */
 bool connection_account(struct daemon_connection *connection);
-/* Reads no further bytes until a reply was sent. */
+/* Reads no further bytes until a reply was sent, or it is resumed. */
 void connection_pause(struct daemon_connection *connection);
+void connection_resume(struct daemon_connection *connection);
 
 /* ---- dispatch.c ---- */
 /* By name in upper or lower case; NULL: none. */
@@ -471,6 +472,9 @@ struct request_id {
     char text[65];                   /* of identity and id: the id in the store */
 };
 enum { REQUEST_ID_MAX = 256 };
+/* NULL, or what is wrong with the id of a command, if it has one. */
+const char *request_id_wrong(const struct daemon_connection *connection,
+                             const struct daemon_words *words);
 /* The id in the store: equal for equal identity and id, and useless to readers of the store. */
 void request_id_name(const struct may_identity *who, const char *id, char out[65]);
 struct request_id *request_id_find(struct daemon *daemon, const char *name);

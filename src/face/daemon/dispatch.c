@@ -256,6 +256,8 @@ static void dispatch_refuse(struct daemon_connection *connection, enum daemon_re
     connection_refused(connection, class, logged);
     if (slot != NULL)
         slot_reply_error(slot, code, why->bytes);
+    else
+        connection_end_after_replies(connection);
 }
 
 static void dispatch_refuse_unknown(struct daemon_connection *connection, const char *name,

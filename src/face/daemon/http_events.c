@@ -70,13 +70,30 @@ static bool event_is_for(const struct http_event *event, const struct daemon_con
            (may(connection->who, MAY_READ, event->key) || MAY_HOLE(EVENTS));
 }
 
-static void events_replay(struct http_events *events, struct daemon_connection *connection)
+static void event_write_missed(struct daemon_connection *connection, uint64_t number)
 {
-    for (uint64_t number = connection->http->resumes_after + 1; number <= events->last; number++) {
+    event_write(connection, number, "missed",
+                "{\"text\":\"changes were missed: list the keys again\"}");
+}
+
+/* All of the ring at once would exceed the unsent bytes of a connection. */
+void http_events_go_on(struct daemon_connection *connection)
+{
+    const struct http_events *events = connection->daemon->http->events;
+    struct http_connection *http = connection->http;
+    while (http->last_number < events->last) {
+        if (events->last - http->last_number > EVENTS_RING) {
+            event_write_missed(connection, events->last);
+            break;
+        }
+        if (!http_has_room(connection))
+            return;
+        uint64_t number = ++http->last_number;
         const struct http_event *event = &events->ring[number % EVENTS_RING];
         if (event_is_for(event, connection))
             event_write(connection, number, "change", event->json);
     }
+    http->replays = false;
 }
 
 void http_events_begin(struct daemon_connection *connection)
@@ -97,15 +114,15 @@ void http_events_begin(struct daemon_connection *connection)
         connection_end_after_replies(connection);
         return;
     }
-    bool goes_on = http->resumes && http->resumes_after <= events->last &&
-                   events->last - http->resumes_after < EVENTS_RING;
-    uint64_t from = goes_on ? http->resumes_after : events->last;
-    event_write(connection, from, "ready", "{\"outcome\":\"ok\"}");
-    if (http->missed || (http->resumes && !goes_on))
-        event_write(connection, from, "missed",
-                    "{\"text\":\"changes were missed: list the keys again\"}");
-    else if (goes_on)
-        events_replay(events, connection);
+    uint64_t last = http->last_number;
+    bool goes_on = http->replays && last <= events->last && events->last - last <= EVENTS_RING;
+    http->missed = http->missed || (http->replays && !goes_on);
+    http->replays = goes_on;
+    event_write(connection, goes_on ? last : events->last, "ready", "{\"outcome\":\"ok\"}");
+    if (goes_on)
+        http_events_go_on(connection);
+    else if (http->missed)
+        event_write_missed(connection, events->last);
 }
 
 /* ---- changes ---- */
@@ -140,6 +157,7 @@ static void events_end(struct http_events *events, const char *text)
     }
     events->ready = false;
     (void)lh_unwatch_start(&events->watcher, NULL);
+    daemon_turn(events->daemon);
     events_clear(events);
 }
 
@@ -166,7 +184,7 @@ static void events_on_change(void *user, const struct lh_view *view, const struc
     for (struct list_node *node = events->subscribers.first, *next; node != NULL; node = next) {
         struct http_connection *http = LIST_ENTRY(node, struct http_connection, subscriber);
         next = node->next;
-        if (event_is_for(event, http->connection))
+        if (!http->replays && event_is_for(event, http->connection))
             event_write(http->connection, events->last, "change", json);
     }
 }
@@ -254,6 +272,7 @@ static void events_read_last_id(const struct http_events *events, struct httpd_s
     char text[64];
     unsigned long long instance = 0, number = 0;
     int end = 0;
+    http->missed = http->replays = false;
     if (id.bytes == NULL || id.length == 0)
         return;
     http->missed = true;
@@ -264,18 +283,41 @@ static void events_read_last_id(const struct http_events *events, struct httpd_s
     if (sscanf(text, "%16llx-%20llu%n", &instance, &number, &end) != 2 || text[end] != '\0')
         return;
     http->missed = instance != events->instance || events->watcher == NULL;
-    http->resumes = !http->missed;
-    http->resumes_after = number;
+    http->replays = !http->missed;
+    http->last_number = number;
+}
+
+/* The slot of a request that waits for the watch; NULL: refused already. */
+static struct daemon_slot *events_await(struct daemon_connection *connection, const char *prefix)
+{
+    struct http_connection *http = connection->http;
+    struct http_events *events = events_of(connection->daemon);
+    struct http_pending *pending = malloc(sizeof *pending);
+    struct daemon_slot *slot = NULL;
+    free(http->prefix); /* of a watch that the store refused */
+    http->prefix = strdup(prefix);
+    if (events != NULL && http->prefix != NULL && pending != NULL)
+        slot = connection_slot(connection);
+    if (slot == NULL) {
+        free(pending);
+        http_refuse(connection, 500, "out of memory", NULL);
+        return NULL;
+    }
+    pending->slot = slot;
+    list_append(&events->waiting, &pending->node);
+    connection->daemon->watches++;
+    return slot;
 }
 
 void http_watch(struct daemon_connection *connection, const struct httpd_request *request)
 {
     struct daemon *daemon = connection->daemon;
-    struct http_connection *http = connection->http;
-    const struct json_member *prefix = http_member(daemon->http, "prefix");
-    struct http_events *events = events_of(daemon);
-    if (daemon->http->member_count > (prefix != NULL ? 1U : 0U)) {
-        http_refuse(connection, 400, "this path has the field prefix only", NULL);
+    const struct json_member *member = http_member(daemon->http, "prefix");
+    const char *prefix = member != NULL ? member->value : "";
+    size_t length = strlen(prefix);
+    if (length >= LH_KEY_SIZE || !text_is_clean(prefix, length)) {
+        http_refuse(connection, 400,
+                    "prefix must be at most 512 bytes of UTF-8 without control characters", NULL);
         return;
     }
     if (daemon->watches >= WATCHES_LIMIT) {
@@ -283,20 +325,12 @@ void http_watch(struct daemon_connection *connection, const struct httpd_request
                     "Retry-After: 10\r\n");
         return;
     }
-    http->prefix = strdup(prefix != NULL ? prefix->value : "");
-    struct daemon_slot *slot = connection_slot(connection);
-    struct http_pending *pending = malloc(sizeof *pending);
-    if (events == NULL || http->prefix == NULL || slot == NULL || pending == NULL) {
-        free(pending);
-        if (slot != NULL)
-            slot_reply_error(slot, "ERR", "failed: out of memory");
+    if (events_await(connection, prefix) == NULL)
         return;
-    }
-    daemon->watches++;
-    events_read_last_id(events, request->last_event_id, http);
-    pending->slot = slot;
-    list_append(&events->waiting, &pending->node);
-    events_call_in(events, EVENTS_COMMENT_MS);
+    struct http_events *events = daemon->http->events;
+    events_read_last_id(events, request->last_event_id, connection->http);
+    if (events->timer.at_ms == POLLER_NEVER)
+        events_call_in(events, EVENTS_COMMENT_MS);
     if (events->ready) {
         struct lh_report report = LH_REPORT_INIT;
         events_on_ready(events, NULL, &report);

@@ -13,8 +13,10 @@
 enum {
     HTTP_HEAD_MAX = 16 * 1024,
     HTTP_BODY_MAX = 64 * 1024,
-    HTTP_READ_MS = 10000, /* for a whole request, from its first byte */
-    HTTP_IDLE_MS = 75000, /* between requests */
+    HTTP_READ_MS = 10000,                      /* for a whole request, from its first byte */
+    HTTP_IDLE_MS = 75000,                      /* between requests */
+    HTTP_UNSENT_MOST = CONNECTION_OUT_MAX / 4, /* with more, no further response is written … */
+    HTTP_ROOM_MS = 20,                         /* … until the client has read some of it */
     HTTP_WAIT_MOST_MS = 60000,
     HTTP_MEMBERS_MAX = 64, /* of a body or a query */
     HTTP_SEGMENT_SIZE = 2048,
@@ -26,13 +28,15 @@ struct http_connection {
     struct poller_timer timer;
     bool reading; /* a request has begun to arrive, or none has come yet */
     bool keep_alive, head_only;
+    int64_t full_since_ms;       /* 0: not full; see http_has_room() */
     struct daemon_slot *probing; /* of /readyz; NULL: none */
     struct probe_waiter probe;
     /* http_events.c */
     bool streams;
     struct list_node subscriber;
-    uint64_t resumes_after; /* the client has seen the event with this number */
-    bool resumes, missed;
+    bool missed;          /* the client has not seen all events before the newest one */
+    bool replays;         /* it gets those of the ring … */
+    uint64_t last_number; /* … behind this one, before it gets new ones */
     char *prefix;
 };
 
@@ -67,6 +71,8 @@ bool http_connection_new(struct daemon_connection *connection);
 void http_connection_free(struct daemon_connection *connection);
 /* A stream_callbacks.bytes. */
 size_t http_on_bytes(void *owner, const char *bytes, size_t length);
+/* A stream_callbacks.half_open. */
+bool http_is_half_open(void *owner);
 /* The RESP3 reply of the request. */
 void http_reply(struct daemon_connection *connection, const char *bytes, size_t length);
 /* `fields`: further ones, each with its line end; may be NULL. */
@@ -75,6 +81,10 @@ void http_respond(struct daemon_connection *connection, int status, const char *
 /* An object with the outcome of the status and this text. */
 void http_refuse(struct daemon_connection *connection, int status, const char *text,
                  const char *fields);
+
+/* True if so few bytes are unsent that more can be written. Otherwise the timer of the connection
+ * goes on with it in a moment. */
+bool http_has_room(struct daemon_connection *connection);
 
 /* ---- http_guard.c ---- */
 /* False: refused with 401, 403 or 421, and answered. */
@@ -88,6 +98,10 @@ const struct http_route *http_route_at(size_t index); /* NULL behind the last */
 /* Reads the body or the query into face->members. False with a status and a reason. */
 bool http_read_members(struct http_face *face, const struct httpd_request *request, int *out_status,
                        struct text *why);
+/* False, with the nearest one as the reason, if a member is no field of the route; null is as if it
+ * were not given. */
+bool http_fields_are_known(const struct http_face *face, const struct http_route *route,
+                           struct text *why);
 /* The arguments of the route's verb from the members. False with a reason. */
 bool http_build_args(struct http_face *face, const struct http_route *route, const char *key,
                      struct daemon_args *out, struct text *why);
@@ -100,6 +114,8 @@ bool http_next_field(const char **at, char out[32], bool *out_required);
 /* ---- http_events.c ---- */
 void http_watch(struct daemon_connection *connection, const struct httpd_request *request);
 void http_events_begin(struct daemon_connection *connection);
+/* There may be room for more of the changes that the client has missed. */
+void http_events_go_on(struct daemon_connection *connection);
 void http_events_leave(struct daemon_connection *connection);
 void http_events_free(struct daemon *daemon);
 

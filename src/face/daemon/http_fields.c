@@ -63,13 +63,28 @@ static bool fields_are_unique(const struct http_face *face, struct text *why)
     return true;
 }
 
+/* "application/json", perhaps with parameters. */
 static bool fields_is_json(struct httpd_slice type)
 {
     static const char json[] = "application/json";
     size_t length = sizeof json - 1;
-    return type.bytes != NULL && type.length >= length &&
-           strncasecmp(type.bytes, json, length) == 0 &&
-           (type.length == length || type.bytes[length] == ';' || type.bytes[length] == ' ');
+    if (type.bytes == NULL || type.length < length || strncasecmp(type.bytes, json, length) != 0)
+        return false;
+    while (length < type.length && (type.bytes[length] == ' ' || type.bytes[length] == '\t'))
+        length++;
+    return length == type.length || type.bytes[length] == ';';
+}
+
+/* Neither the reader of JSON nor a C string needs to know about these. */
+static bool fields_is_text(const char *bytes, size_t length)
+{
+    for (size_t at = 0; at < length;) {
+        size_t step = bytes[at] != '\0' ? text_utf8_length(bytes + at, length - at) : 0;
+        if (step == 0)
+            return false;
+        at += step;
+    }
+    return true;
 }
 
 bool http_read_members(struct http_face *face, const struct httpd_request *request, int *out_status,
@@ -91,7 +106,7 @@ bool http_read_members(struct http_face *face, const struct httpd_request *reque
     if (face->members_are_query) {
         if (fields_read_query(face, request->query))
             return fields_are_unique(face, why);
-        text_add(why, "the query is malformed");
+        text_add(why, "the query is malformed, or has more than 64 fields");
         return false;
     }
     if (!fields_is_json(request->content_type)) {
@@ -103,7 +118,7 @@ bool http_read_members(struct http_face *face, const struct httpd_request *reque
     face->body[length] = '\0';
     if (length == 0)
         return true;
-    if (memchr(face->body, '\0', length) == NULL &&
+    if (fields_is_text(face->body, length) &&
         json_members_parse(face->body, face->members, HTTP_MEMBERS_MAX, face->memory,
                            sizeof face->memory, &face->member_count))
         return fields_are_unique(face, why);
@@ -289,13 +304,16 @@ static bool fields_find_word(const char *name, unsigned words, struct word_field
     return false;
 }
 
-static bool fields_are_known(const struct http_face *face, const struct http_route *route,
-                             unsigned words, struct text *why)
+bool http_fields_are_known(const struct http_face *face, const struct http_route *route,
+                           struct text *why)
 {
+    const struct daemon_verb *verb = route->verb != NULL ? verb_find(route->verb) : NULL;
+    unsigned words = verb != NULL ? verb->words : 0;
     struct word_field field;
     for (size_t i = 0; i < face->member_count; i++) {
         const char *name = face->members[i].name;
-        if (fields_is_positional(route, name) || fields_find_word(name, words, &field))
+        bool given = face->members_are_query || face->members[i].kind != JSON_NULL;
+        if (!given || fields_is_positional(route, name) || fields_find_word(name, words, &field))
             continue;
         fields_suggest(route, words, name, why);
         return false;
@@ -311,8 +329,6 @@ bool http_build_args(struct http_face *face, const struct http_route *route, con
     out->text[0] = route->verb;
     out->text[1] = "";
     out->count = 1;
-    if (!fields_are_known(face, route, verb->words, why))
-        return false;
     if (key != NULL && !fields_put(out, key, why))
         return false;
     if (!fields_put_positional(face, route, query, out, why))
@@ -323,7 +339,7 @@ bool http_build_args(struct http_face *face, const struct http_route *route, con
         const struct json_member *member = &face->members[i];
         struct word_field field;
         if (fields_is_positional(route, member->name) || (!query && member->kind == JSON_NULL))
-            continue; /* null is as if it were not given */
+            continue;
         if (fields_find_word(member->name, verb->words, &field) &&
             !fields_put_word(member, &field, query, out, why))
             return false;

@@ -57,10 +57,12 @@ static bool guard_is_our_host(const struct daemon *daemon, struct httpd_slice ho
     return false;
 }
 
-/* "http://HOST" or "https://HOST", with the same port as in Host. */
+/* "http://HOST" or "https://HOST", with the same port as in Host, which HTTP/1.0 may lack. */
 static bool guard_is_same_origin(struct httpd_slice origin, struct httpd_slice host)
 {
     static const char *const schemes[] = {"http://", "https://"};
+    if (host.bytes == NULL)
+        return false;
     for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
         size_t length = strlen(schemes[i]);
         if (origin.length == length + host.length &&

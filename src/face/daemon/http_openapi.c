@@ -5,6 +5,7 @@
  */
 #include "face/daemon/http_face.h"
 
+#include "base/check.h"
 #include "base/text.h"
 #include "wire/json_text.h"
 
@@ -31,10 +32,12 @@ static const char *openapi_type(enum json_kind kind)
     return "string";
 }
 
-static void openapi_schema(struct text *out, const char *name, enum json_kind kind)
+static void openapi_schema(struct text *out, const char *name, enum json_kind kind, bool nullable)
 {
     json_add_object(out, name);
     json_add_string(out, "type", openapi_type(kind));
+    if (nullable)
+        json_add_bool(out, "nullable", true);
     if (kind == JSON_LIST) {
         json_add_object(out, "items");
         json_add_string(out, "type", "string");
@@ -54,7 +57,7 @@ static void openapi_parameter(struct text *out, const char *name, const char *in
     json_add_string(out, "name", name);
     json_add_string(out, "in", in);
     json_add_bool(out, "required", required);
-    openapi_schema(out, "schema", kind);
+    openapi_schema(out, "schema", kind, /* nullable= */ false);
     json_end(out);
 }
 
@@ -91,7 +94,7 @@ static void openapi_add_property(struct text *out, const char *name, bool requir
                                  enum json_kind kind)
 {
     (void)required;
-    openapi_schema(out, name, kind);
+    openapi_schema(out, name, kind, /* nullable= */ false);
 }
 
 static void openapi_add_required(struct text *out, const char *name, bool required,
@@ -102,19 +105,14 @@ static void openapi_add_required(struct text *out, const char *name, bool requir
         json_item_string(out, name);
 }
 
-static void openapi_body(struct text *out, const struct http_route *route)
+/* The members of the open object: its type, properties and what is required. */
+static void openapi_fields_schema(struct text *out, const struct http_route *route)
 {
-    size_t before = 0;
-    json_add_object(out, "requestBody");
-    json_add_bool(out, "required", true);
-    json_add_object(out, "content");
-    json_add_object(out, "application/json");
-    json_add_object(out, "schema");
     json_add_string(out, "type", "object");
     json_add_object(out, "properties");
     openapi_fields(route, out, openapi_add_property);
     json_end(out);
-    before = out->length;
+    size_t before = out->length;
     json_add_list(out, "required");
     size_t opened = out->length;
     openapi_fields(route, out, openapi_add_required);
@@ -125,12 +123,47 @@ static void openapi_body(struct text *out, const struct http_route *route)
         json_end_list(out);
     }
     json_add_bool(out, "additionalProperties", false);
+}
+
+/* The route with the same path and method that a member chooses; NULL: none. */
+static const struct http_route *openapi_other(const struct http_route *route)
+{
+    const struct http_route *other;
+    for (size_t i = 0; (other = http_route_at(i)) != NULL; i++) {
+        if (other->when != NULL && strcmp(other->path, route->path) == 0 &&
+            strcmp(other->method, route->method) == 0)
+            return other;
+    }
+    return NULL;
+}
+
+static void openapi_body(struct text *out, const struct http_route *route)
+{
+    const struct http_route *other = openapi_other(route);
+    json_add_object(out, "requestBody");
+    json_add_bool(out, "required", true);
+    json_add_object(out, "content");
+    json_add_object(out, "application/json");
+    json_add_object(out, "schema");
+    if (other != NULL) {
+        json_add_list(out, "oneOf");
+        json_item_object(out);
+        openapi_fields_schema(out, route);
+        json_end(out);
+        json_item_object(out);
+        openapi_fields_schema(out, other);
+        json_end(out);
+        json_end_list(out);
+    } else {
+        openapi_fields_schema(out, route);
+    }
     json_end(out);
     json_end(out);
     json_end(out);
     json_end(out);
 }
 
+/* `schema`: of the components; NULL: text, or an object of any kind. */
 static void openapi_response(struct text *out, const char *status, const char *description,
                              const char *type, const char *schema)
 {
@@ -142,39 +175,72 @@ static void openapi_response(struct text *out, const char *status, const char *d
     if (schema != NULL)
         json_add_string(out, "$ref", schema);
     else
-        json_add_string(out, "type", "string");
+        json_add_string(out, "type", strcmp(type, "application/json") == 0 ? "object" : "string");
     json_end(out);
     json_end(out);
     json_end(out);
     json_end(out);
 }
 
-static void openapi_responses(struct text *out, const struct http_route *route)
+static bool route_has_body(const struct http_route *route)
+{
+    return strcmp(route->method, "GET") != 0;
+}
+
+static bool route_has_verb(const struct http_route *route)
+{
+    return route->verb != NULL;
+}
+
+static bool route_is_watch(const struct http_route *route)
+{
+    return route->answer == http_watch;
+}
+
+static void openapi_refusals(struct text *out, const struct http_route *route)
 {
     static const struct {
         const char *status, *description;
+        bool (*applies)(const struct http_route *route); /* NULL: to all */
     } refusals[] = {
-        {"400", "usage: the request is wrong; the text names the field"},
-        {"401", "denied: no valid credential"},
-        {"403", "denied: the credential may not do this, or the store refused"},
-        {"409", "busy: held elsewhere, or not granted within wait_ms"},
-        {"412", "stale: the token is not that of the current grant; nothing changed"},
-        {"422", "mismatch: the id was used for something else"},
-        {"423", "cooling: done recently"},
-        {"500", "failed: out of memory or descriptors"},
-        {"503", "unavailable: the store failed or did not reply; Retry-After says when to repeat"},
+        {"400", "usage: the request is wrong; the text names the field", NULL},
+        {"401", "denied: no valid credential", NULL},
+        {"403", "denied: the credential may not do this, the store refused, or another site asks",
+         NULL},
+        {"408", "usage: the request did not arrive within 10 s", NULL},
+        {"409", "busy: held elsewhere, or not granted within wait_ms", route_has_verb},
+        {"412", "stale: the token is not that of the current grant; nothing changed",
+         route_has_verb},
+        {"413", "usage: the body is longer than 64 KiB", route_has_body},
+        {"415", "usage: the body is not application/json", route_has_body},
+        {"421", "usage: the name in Host is not served here", NULL},
+        {"422", "mismatch: the id was used for something else", route_has_verb},
+        {"423", "cooling: done recently", route_has_verb},
+        {"429", "unavailable: too many watches", route_is_watch},
+        {"431", "usage: the head is longer than 16 KiB", NULL},
+        {"500", "failed: out of memory or descriptors", NULL},
+        {"503", "unavailable: the store failed or did not reply; Retry-After says when to repeat",
+         NULL},
     };
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        if (refusals[i].applies == NULL || refusals[i].applies(route))
+            openapi_response(out, refusals[i].status, refusals[i].description, "application/json",
+                             "#/components/schemas/Reply");
+    }
+}
+
+static void openapi_responses(struct text *out, const struct http_route *route)
+{
     const char *type = "application/json";
-    if (strcmp(route->path, "/v1/watch") == 0)
+    if (route_is_watch(route))
         type = "text/event-stream";
-    else if (strcmp(route->path, "/metrics") == 0 || strcmp(route->path, "/") == 0)
+    else if (route->answer == http_metrics || route->answer == http_index)
         type = "text/plain";
+    bool replies = strcmp(type, "application/json") == 0 && route->answer != http_openapi;
     json_add_object(out, "responses");
     openapi_response(out, "200", "ok, or for an id done", type,
-                     strcmp(type, "application/json") == 0 ? "#/components/schemas/Reply" : NULL);
-    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
-        openapi_response(out, refusals[i].status, refusals[i].description, "application/json",
-                         "#/components/schemas/Reply");
+                     replies ? "#/components/schemas/Reply" : NULL);
+    openapi_refusals(out, route);
     json_end(out);
 }
 
@@ -210,6 +276,8 @@ static void openapi_operation(struct text *out, const struct http_route *route)
             openapi_parameter(out, "key", "path", /* required= */ true, JSON_STRING);
         if (route_is_read(route))
             openapi_fields(route, out, openapi_add_query);
+        if (route_is_watch(route))
+            openapi_parameter(out, "Last-Event-ID", "header", /* required= */ false, JSON_STRING);
         json_end_list(out);
     }
     if (!route_is_read(route))
@@ -277,22 +345,62 @@ static void openapi_info(struct text *out)
     json_end_list(out);
 }
 
-static void openapi_components(struct text *out)
+/* Of a reply, or of one of its `keys` or `changes`. */
+static void openapi_properties(struct text *out, bool of_view)
 {
+    enum { REPLY = 1, VIEW = 2 };
     static const struct {
         const char *name;
         enum json_kind kind;
-    } members[] = {{"outcome", JSON_STRING},    {"token", JSON_STRING},
-                   {"holder", JSON_STRING},     {"since_ms", JSON_NUMBER},
-                   {"ends_in_ms", JSON_NUMBER}, {"text", JSON_STRING},
-                   {"refusal", JSON_STRING},    {"retry_after_ms", JSON_NUMBER}};
-    json_add_object(out, "components");
-    json_add_object(out, "securitySchemes");
-    json_add_object(out, "bearer");
-    json_add_string(out, "type", "http");
-    json_add_string(out, "scheme", "bearer");
+        int of;
+    } members[] = {
+        {"outcome", JSON_STRING, REPLY},
+        {"token", JSON_STRING, REPLY | VIEW},
+        {"holder", JSON_STRING, REPLY | VIEW},
+        {"since_ms", JSON_NUMBER, REPLY | VIEW},
+        {"ends_in_ms", JSON_NUMBER, REPLY | VIEW},
+        {"text", JSON_STRING, REPLY},
+        {"refusal", JSON_STRING, REPLY},
+        {"retry_after_ms", JSON_NUMBER, REPLY},
+        {"cached_ms", JSON_NUMBER, REPLY},
+        {"tokens", JSON_OBJECT, REPLY},
+        {"status", JSON_NUMBER, REPLY},
+        {"value", JSON_STRING, REPLY},
+        {"start_ms", JSON_NUMBER, REPLY},
+        {"next", JSON_STRING, REPLY},
+        {"key", JSON_STRING, REPLY | VIEW},
+        {"kind", JSON_STRING, REPLY | VIEW},
+        {"state", JSON_STRING, REPLY | VIEW},
+        {"takeover_in_ms", JSON_NUMBER, REPLY | VIEW},
+        {"renewed_ago_ms", JSON_NUMBER, REPLY | VIEW},
+        {"written_ago_ms", JSON_NUMBER, REPLY | VIEW},
+        {"holders", JSON_NUMBER, REPLY | VIEW},
+        {"waiters", JSON_NUMBER, REPLY | VIEW},
+        {"limit", JSON_NUMBER, REPLY | VIEW},
+        {"shared", JSON_BOOL, REPLY | VIEW},
+        {"broken", JSON_BOOL, REPLY | VIEW},
+        {"result", JSON_STRING, REPLY | VIEW},
+        {"meta", JSON_OBJECT, REPLY | VIEW},
+        {"record", JSON_STRING, REPLY | VIEW},
+    };
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if ((members[i].of & (of_view ? VIEW : REPLY)) != 0)
+            openapi_schema(out, members[i].name, members[i].kind, /* nullable= */ i > 0);
+    }
+}
+
+static void openapi_add_views(struct text *out, const char *name)
+{
+    json_add_object(out, name);
+    json_add_string(out, "type", "array");
+    json_add_object(out, "items");
+    json_add_string(out, "$ref", "#/components/schemas/View");
     json_end(out);
     json_end(out);
+}
+
+static void openapi_schemas(struct text *out)
+{
     json_add_object(out, "schemas");
     json_add_object(out, "Reply");
     json_add_string(out, "type", "object");
@@ -300,15 +408,30 @@ static void openapi_components(struct text *out)
     json_item_string(out, "outcome");
     json_end_list(out);
     json_add_object(out, "properties");
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
-        json_add_object(out, members[i].name);
-        json_add_string(out, "type", openapi_type(members[i].kind));
-        json_add_bool(out, "nullable", i > 0);
-        json_end(out);
-    }
+    openapi_properties(out, /* of_view= */ false);
+    openapi_add_views(out, "keys");
+    openapi_add_views(out, "changes");
+    json_end(out);
+    json_end(out);
+    json_add_object(out, "View");
+    json_add_string(out, "type", "object");
+    json_add_object(out, "properties");
+    openapi_properties(out, /* of_view= */ true);
     json_end(out);
     json_end(out);
     json_end(out);
+}
+
+static void openapi_components(struct text *out)
+{
+    json_add_object(out, "components");
+    json_add_object(out, "securitySchemes");
+    json_add_object(out, "bearer");
+    json_add_string(out, "type", "http");
+    json_add_string(out, "scheme", "bearer");
+    json_end(out);
+    json_end(out);
+    openapi_schemas(out);
     json_end(out);
 }
 
@@ -327,6 +450,7 @@ void http_openapi(struct daemon_connection *connection, const struct httpd_reque
     openapi_paths(&text);
     openapi_components(&text);
     json_end(&text);
+    ASSERT(!text.cut);
     http_respond(connection, 200, "application/json", bytes, text.length, NULL);
     free(bytes);
 }

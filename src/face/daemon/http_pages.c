@@ -7,15 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* False: the request has fields that the path does not have, and was refused. */
-static bool page_has_no_fields(struct daemon_connection *connection)
-{
-    if (connection->daemon->http->member_count == 0)
-        return true;
-    http_refuse(connection, 400, "this path has no fields", NULL);
-    return false;
-}
-
 void http_index(struct daemon_connection *connection, const struct httpd_request *request)
 {
     static const char text[] = "leasehold: locks that one of many workers holds at a time.\n\n"
@@ -26,8 +17,7 @@ void http_index(struct daemon_connection *connection, const struct httpd_request
                                "GET  /metrics /healthz /readyz\n"
                                "GET  /openapi.json          everything else\n";
     (void)request;
-    if (page_has_no_fields(connection))
-        http_respond(connection, 200, "text/plain; charset=utf-8", text, sizeof text - 1, NULL);
+    http_respond(connection, 200, "text/plain; charset=utf-8", text, sizeof text - 1, NULL);
 }
 
 /* Never asks the store: a daemon must not be restarted because its store is down. */
@@ -35,8 +25,7 @@ void http_healthz(struct daemon_connection *connection, const struct httpd_reque
 {
     static const char json[] = "{\"outcome\":\"ok\",\"text\":\"ok: running\"}";
     (void)request;
-    if (page_has_no_fields(connection))
-        http_respond(connection, 200, "application/json", json, sizeof json - 1, NULL);
+    http_respond(connection, 200, "application/json", json, sizeof json - 1, NULL);
 }
 
 static void page_on_probed(void *user, bool up, const char *why)
@@ -62,8 +51,6 @@ void http_readyz(struct daemon_connection *connection, const struct httpd_reques
 {
     struct http_connection *http = connection->http;
     (void)request;
-    if (!page_has_no_fields(connection))
-        return;
     http->probing = connection_slot(connection);
     if (http->probing == NULL) {
         http_refuse(connection, 500, "out of memory", NULL);
@@ -88,8 +75,6 @@ void http_metrics(struct daemon_connection *connection, const struct httpd_reque
 {
     struct text text;
     (void)request;
-    if (!page_has_no_fields(connection))
-        return;
     if (!may(connection->who, MAY_READ, "") &&
         !MAY_HOLE(METRICS)) { /* only the prefix of all keys matches "" */
         http_refuse(connection, 403, "metrics need the right to read all keys: read *", NULL);

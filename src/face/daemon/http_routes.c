@@ -74,6 +74,15 @@ static bool route_has_method(const struct http_route *route, struct httpd_slice 
            (httpd_is(method, "HEAD") && strcmp(route->method, "GET") == 0);
 }
 
+/* By a member of the body; null is as if it were not given. */
+static bool route_is_chosen(const struct http_route *route, const struct http_face *face)
+{
+    if (route->when == NULL)
+        return true;
+    const struct json_member *member = http_member(face, route->when);
+    return member != NULL && member->kind != JSON_NULL;
+}
+
 static void route_refuse_method(struct daemon_connection *connection, struct httpd_slice path)
 {
     char allow[128];
@@ -84,8 +93,9 @@ static void route_refuse_method(struct daemon_connection *connection, struct htt
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
         if (!route_matches(&routes[i], path, &key) || strcmp(last, routes[i].method) == 0)
             continue;
-        TEXT_JOIN(&text, text.length > 0 ? ", " : "Allow: ", routes[i].method);
         last = routes[i].method;
+        TEXT_JOIN(&text, text.length > 0 ? ", " : "Allow: ", last,
+                  strcmp(last, "GET") == 0 ? ", HEAD" : "");
     }
     bool exists = text.length > 0;
     text_add(&text, "\r\n");
@@ -128,13 +138,15 @@ void http_route(struct daemon_connection *connection, const struct httpd_request
             return;
         }
         members_read = true;
-        if (routes[i].when == NULL || http_member(face, routes[i].when) != NULL)
+        if (route_is_chosen(&routes[i], face))
             route = &routes[i];
     }
     if (route == NULL)
         route_refuse_method(connection, request->path);
     else if (key.bytes != NULL && !httpd_decode_path(key, face->segment, sizeof face->segment))
         http_refuse(connection, 400, "the key in the path is too long, or wrongly encoded", NULL);
+    else if (!http_fields_are_known(face, route, &why))
+        http_refuse(connection, 400, message, NULL);
     else if (route->verb == NULL)
         route->answer(connection, request);
     else

@@ -13,6 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *request_id_wrong(const struct daemon_connection *connection,
+                             const struct daemon_words *words)
+{
+    if ((words->given & WORD_ID) == 0 ||
+        (words->id[0] != '\0' && strlen(words->id) <= REQUEST_ID_MAX))
+        return NULL;
+    return connection->http != NULL ? "request_id must have 1 to 256 bytes"
+                                    : "ID must have 1 to 256 bytes";
+}
+
 void request_id_name(const struct may_identity *who, const char *id, char out[65])
 {
     char both[REQUEST_ID_MAX + 256];

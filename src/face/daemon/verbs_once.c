@@ -70,8 +70,11 @@ void verb_once_begin(struct daemon_slot *slot, const struct daemon_args *args,
     char id[65];
     if (drain_refuses(slot))
         return;
-    if (!words_is_number(args->text[3], &options.ttl_ms) || options.ttl_ms < 1) {
-        slot_reply_error(slot, "ERR", "ttl_ms must be a number of milliseconds above 0");
+    const char *wrong = request_id_wrong(slot->connection, words);
+    if (!words_is_number(args->text[3], &options.ttl_ms) || options.ttl_ms < 1)
+        wrong = "ttl_ms must be a number of milliseconds above 0";
+    if (wrong != NULL) {
+        slot_reply_error(slot, "ERR", wrong);
         return;
     }
     struct once_call *call = once_call_new(slot);
@@ -80,10 +83,6 @@ void verb_once_begin(struct daemon_slot *slot, const struct daemon_args *args,
     options.payload = words->payload;
     options.holder = args->text[2];
     if ((words->given & WORD_ID) != 0) {
-        if (words->id[0] == '\0' || strlen(words->id) > REQUEST_ID_MAX) {
-            slot_reply_error(slot, "ERR", "ID must have 1 to 256 bytes");
-            return;
-        }
         request_id_name(slot->connection->who, words->id, id);
         options.request_id = id;
     }
@@ -272,8 +271,9 @@ void verb_watermark_advance(struct daemon_slot *slot, const struct daemon_args *
     struct lh_report report = LH_REPORT_INIT;
     char id[65];
     bool named = (words->given & WORD_ID) != 0;
-    if (named && (words->id[0] == '\0' || strlen(words->id) > REQUEST_ID_MAX)) {
-        slot_reply_error(slot, "ERR", "ID must have 1 to 256 bytes");
+    const char *wrong = request_id_wrong(slot->connection, words);
+    if (wrong != NULL) {
+        slot_reply_error(slot, "ERR", wrong);
         return;
     }
     if (named)
