@@ -283,11 +283,10 @@ static void a_read_that_has_to_write_sleeps(void **state)
     (void)state;
     link_client.version = TLS1_3_VERSION;
     link_buffer = 4096;
-    link_open();
-    for (int i = 0; i < 4000; i++) {
+    link_open_unix();
+    for (int i = 0; i < 100; i++) { /* more than the small buffer has room for */
         assert_int_equal(SSL_key_update(link_client.ssl, SSL_KEY_UPDATE_REQUESTED), 1);
-        if (SSL_do_handshake(link_client.ssl) != 1)
-            break; /* it fills our buffer too: we do not read */
+        assert_int_equal(SSL_do_handshake(link_client.ssl), 1);
         poller_step(kit_net);
     }
     kit_settle();

@@ -120,13 +120,29 @@ void link_connect(void)
     tls_client_begin(&link_client, link_connect_plain(LINK_MOST_MS));
 }
 
-void link_open(void)
+static void link_finish_handshake(void)
 {
-    link_connect();
     assert_true(link_until(&link_party.opened));
     assert_true(link_until(&link_client.open));
     assert_int_equal(link_party.opened, 1);
     assert_int_equal(link_party.calls + link_party.ended, 0);
+}
+
+void link_open(void)
+{
+    link_connect();
+    link_finish_handshake();
+}
+
+void link_open_unix(void)
+{
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    if (link_buffer > 0)
+        (void)setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &link_buffer, sizeof link_buffer);
+    party_adopt_tls(&link_party, pair[0], link_server, LINK_MOST_MS);
+    tls_client_begin(&link_client, pair[1]);
+    link_finish_handshake();
 }
 
 bool link_until(const unsigned *flag)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A TLS server of ours and a client of OpenSSL, connected by TCP, with certificates for both: one
- * thread, in which the test turns both.
+ * A TLS server of ours and a client of OpenSSL, connected by a socket, with certificates for both:
+ * one thread, in which the test turns both.
  */
 #ifndef LEASEHOLD_TESTS_TLS_LINK_H
 #define LEASEHOLD_TESTS_TLS_LINK_H
@@ -33,6 +33,8 @@ int link_finish(void **state);
 void link_serve(const struct test_cert *test_cert, const struct test_cert *client_ca);
 /* A connection of plain TCP; returns the peer's socket. */
 int link_connect_plain(int64_t timeout_ms);
+/* As link_open(), by a unix socket: what one side sends is at once in the buffer of the other. */
+void link_open_unix(void);
 /* Begins the handshake of the client. */
 void link_connect(void);
 /* Both are open. */
