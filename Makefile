@@ -5,7 +5,7 @@
 export PREFIX ?= /usr/local
 export DESTDIR ?=
 MAKEFLAGS += --no-print-directory
-.PHONY: help build run test test-full bench proof replay github-live install uninstall deb fmt bare clean
+.PHONY: help build run serve test test-full bench proof replay github-live install uninstall deb fmt bare clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -15,7 +15,12 @@ build: ## build the program: build/leasehold
 	@scripts/build.sh release
 
 run: build ## build, then show what it does
+	@scripts/packages.sh show || true # the tour says what it cannot show
 	@scripts/show.sh build/leasehold
+
+serve: build ## build, then run the daemon on a temporary store, until Ctrl-C
+	@scripts/packages.sh show || true # for what it says to type
+	@scripts/serve.sh build/leasehold
 
 test: ## what a newcomer runs: gates and tests; ends with "N passed, N failed"
 	@scripts/packages.sh test

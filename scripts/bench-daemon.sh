@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures the daemon beside other servers on the same disk: bench-daemon.sh [REQUESTS]. Servers
-# run on core 0, generators on core 1, and the two sides alternate: a ratio is the median of seven
-# rounds in which both were measured, with the smallest and the largest one. Aims are reported,
-# never enforced.
+# Measures the daemon beside other servers on the same disk: bench-daemon.sh [REQUESTS [PART…]].
+# Parts: memory, file (beside Redis), etcd, pairs, handover, http; all by default. Servers run on
+# core 0, generators on core 1, and the two sides alternate: a ratio is the median of seven rounds
+# in which both were measured, with the smallest and the largest one. Aims are never enforced.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 requests=${1:-100000}
+parts=(memory file etcd pairs handover http)
+(($# < 2)) || parts=("${@:2}")
 rounds=7
 load=build/bench/tests/daemon_load
 # In build/ and not in /tmp, which can be a tmpfs: the benchmark measures a disk.
@@ -171,6 +173,29 @@ compare_etcd() { # compare_etcd OURS
     paste "$work/ours.rate" "$work/theirs.rate" | awk '{ print $1 / $2 }' | judge 10 10
 }
 
+# HTTP beside RESP, by the same generator, at a daemon of its own.
+compare_http() { # compare_http NAME STORE
+    local name=web-$1 resp web i
+    start "$name" build/bench/leasehold serve --store "$2" --listen 127.0.0.1:0 \
+        --http 127.0.0.1:0 --unix off
+    for ((i = 0; i < 500; i++)); do
+        ! grep -qs http: "$work/$name" || break
+        sleep 0.02
+    done
+    resp=$(sed -n '1s/.*://p' "$work/$name")
+    web=$(sed -n 's/.*http:.*://p' "$work/$name")
+    rm -f "$work"/{http,resp}.rate
+    for ((i = 0; i < rounds; i++)); do
+        timeout 300 taskset -c 1 "$load" http "$web" 64 "$requests" >>"$work/http.rate"
+        timeout 300 taskset -c 1 "$load" acquire "$resp" 64 "$requests" >>"$work/resp.rate"
+    done
+    printf '== %s:, HTTP keep-alive, 64 connections: %s acquisitions per second' "$1" \
+        "$(spread <"$work/http.rate")"
+    printf ' beside RESP'\''s %s\n' "$(spread <"$work/resp.rate")"
+    printf '  ratio %s\n' \
+        "$(paste "$work/http.rate" "$work/resp.rate" | awk '{ print $1 / $2 }' | spread)"
+}
+
 start echo "$load" echo
 start_daemon memory memory:
 memory=$port
@@ -182,10 +207,23 @@ start_redis durable --appendonly yes --appendfsync always
 durable=$port
 echo_port=$(<"$work/echo")
 
-compare 'memory: beside Redis without persistence' "$memory" "$volatile" 0.95 0.95
-compare 'file: beside Redis with appendfsync always' "$file" "$durable" 1.3 1.1
-compare_etcd "$file"
-pairs memory: "$memory"
-pairs file: "$file"
-handover memory: "$memory" 2 3
-handover file: "$file" 2 3
+for part in "${parts[@]}"; do
+    case $part in
+    memory)
+        compare 'memory: beside Redis without persistence' "$memory" "$volatile" 0.95 0.95 ;;
+    file) compare 'file: beside Redis with appendfsync always' "$file" "$durable" 1.3 1.1 ;;
+    etcd) compare_etcd "$file" ;;
+    pairs)
+        pairs memory: "$memory"
+        pairs file: "$file" ;;
+    handover)
+        handover memory: "$memory" 2 3
+        handover file: "$file" 2 3 ;;
+    http)
+        compare_http memory memory:
+        compare_http file "file:$work/web.log" ;;
+    *)
+        printf 'bench-daemon.sh: unknown part %s\n' "$part" >&2
+        exit 1 ;;
+    esac
+done

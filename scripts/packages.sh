@@ -11,9 +11,10 @@ build='gcc libc6-dev libcurl4-openssl-dev libjansson-dev libssl-dev libyaml-dev 
 declare -A groups=(
     [build]=$build
     [test]="$build clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev
-            cppcheck faketime fish g++ gcovr groff-base iproute2 jq libcmocka-dev libcurl4 nodejs
-            npm openssl prometheus procps python3-redis redis-server redis-tools sqlite3 strace
-            valgrind"
+            cppcheck curl faketime fish g++ gcovr groff-base iproute2 jq libcmocka-dev libcurl4
+            nodejs npm openssl prometheus procps python3-redis redis-server redis-tools sqlite3
+            strace valgrind"
+    [show]='curl redis-tools'
     [bench]="$build etcd-server redis-server redis-tools valgrind"
     [deb]="$build build-essential debhelper git lintian"
     [use]='gcc libc6-dev man-db pkg-config'

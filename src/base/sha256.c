@@ -51,6 +51,7 @@ static void sha256_block(uint32_t hash[8], const unsigned char *block)
     }
     for (size_t i = 0; i < 8; i++)
         hash[i] += v[i];
+    explicit_bzero(w, sizeof w);
 }
 
 void sha256_hex(const void *bytes, size_t length, char out[SHA256_HEX + 1])
@@ -72,6 +73,7 @@ void sha256_hex(const void *bytes, size_t length, char out[SHA256_HEX + 1])
     sha256_block(hash, last);
     if (size > BLOCK)
         sha256_block(hash, last + BLOCK);
+    explicit_bzero(last, sizeof last);
     for (size_t i = 0; i < SHA256_HEX; i++)
         out[i] = digits[hash[i / 8] >> (28 - 4 * (i % 8)) & 15];
     out[SHA256_HEX] = '\0';

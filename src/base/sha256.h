@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256 (FIPS 180-4), for names that every client must compute alike. Pure; not for secrets. */
+/* SHA-256 (FIPS 180-4), for names that every client must compute alike, and for secrets: no branch
+ * and no index depends on the bytes, and none is left on the stack. Pure. */
 #ifndef LEASEHOLD_BASE_SHA256_H
 #define LEASEHOLD_BASE_SHA256_H
 

@@ -135,7 +135,7 @@ bool text_is_clean(const char *bytes, size_t length)
         /* The tail can be checked together with bytes that were checked before. */
         if (long_enough && left < sizeof(uint64_t) && is_printable8(end - sizeof(uint64_t)))
             return true;
-        size_t step = clean_step(bytes, left);
+        size_t step = *bytes >= ' ' && *bytes <= '~' ? 1 : clean_step(bytes, left);
         if (step == 0)
             return false;
         bytes += step;

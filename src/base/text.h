@@ -98,6 +98,16 @@ static inline bool text_is_plain1(char byte)
     return byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
 }
 
+/* In line: most keys differ from a prefix in their first byte. */
+static inline bool text_begins(const char *string, const char *prefix)
+{
+    while (*prefix != '\0' && *string == *prefix) {
+        string++;
+        prefix++;
+    }
+    return *prefix == '\0';
+}
+
 /* Makes outside text safe to print, also on a terminal: tabs and line ends become spaces; each byte
  * of any other control character or of invalid UTF-8 becomes a question mark. */
 void text_clean(char *bytes, size_t length);

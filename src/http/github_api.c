@@ -288,18 +288,22 @@ void github_request_start(struct github_request *request, struct github_api *api
 
 /* ---- results ---- */
 
+void github_result_fill(struct github_result *out, const struct github_reply *reply)
+{
+    *out = (struct github_result){.over = true};
+    out->status = reply->status;
+    out->json = json_deep_copy(reply->json);
+    out->now_ms = reply->now_ms;
+    out->next = reply->next != NULL ? strdup(reply->next) : NULL;
+    out->retry_in_ms = reply->retry_at_ms > 0 ? reply->retry_at_ms - host_boot_ms() : 0;
+    if (reply->etag != NULL && strlen(reply->etag) <= GITHUB_ETAG_MAX)
+        text_copy(out->etag, sizeof out->etag, reply->etag);
+    (void)snprintf(out->why, sizeof out->why, "%s", reply->why);
+}
+
 static void github_result_on_reply(void *owner, const struct github_reply *reply)
 {
-    struct github_result *result = owner;
-    result->over = true;
-    result->status = reply->status;
-    result->json = json_deep_copy(reply->json);
-    result->now_ms = reply->now_ms;
-    result->next = reply->next != NULL ? strdup(reply->next) : NULL;
-    result->retry_in_ms = reply->retry_at_ms > 0 ? reply->retry_at_ms - host_boot_ms() : 0;
-    if (reply->etag != NULL && strlen(reply->etag) <= GITHUB_ETAG_MAX)
-        text_copy(result->etag, sizeof result->etag, reply->etag);
-    (void)snprintf(result->why, sizeof result->why, "%s", reply->why);
+    github_result_fill(owner, reply);
 }
 
 void github_request_start_result(struct github_request *request, struct github_api *api,

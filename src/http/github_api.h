@@ -108,6 +108,8 @@ struct github_result {
     int64_t retry_in_ms;            /* status 0: until a limit ends; or 0 */
     char why[JSON_WHY];
 };
+/* In `done`: copies the reply. */
+void github_result_fill(struct github_result *out, const struct github_reply *reply);
 /* Clears `out`, and fills it when the reply arrives. */
 void github_request_start_result(struct github_request *request, struct github_api *api,
                                  const struct github_call *call, struct github_result *out);

@@ -234,6 +234,24 @@ void listener_set_paused(struct listener *listener, bool paused)
     listener_update_watch(listener);
 }
 
+bool listener_is_loopback(const struct listener *listener)
+{
+    union listener_address address = {0};
+    socklen_t length = sizeof address;
+    ASSERT(listener->magic == LISTENER_MAGIC);
+    if (listener->local)
+        return true;
+    if (getsockname(listener->watch.file, &address.any, &length) != 0)
+        return false;
+    if (address.any.sa_family == AF_INET)
+        return ntohl(address.four.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    if (address.any.sa_family != AF_INET6)
+        return false;
+    const struct in6_addr *six = &address.six.sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(six) ||
+           (IN6_IS_ADDR_V4MAPPED(six) && six->s6_addr[12] == IN_LOOPBACKNET);
+}
+
 uint16_t listener_port(const struct listener *listener)
 {
     return listener->port;

@@ -34,9 +34,10 @@ struct listener *listener_open_tcp(struct poller *poller, const char *address,
 
 enum listener_unix_result { LISTENER_OPEN, LISTENER_IN_USE, LISTENER_FAILED };
 
-/* Mode 0600. Replaces a socket file at which no process accepts, never another kind of file. A
- * locked file beside it, PATH.lock, makes sure that only one of several processes opens it. */
-enum listener_unix_result listener_open_unix(struct poller *poller, const char *path,
+/* `mode` is that of the file, 0600: private. Replaces a socket file at which no process accepts,
+ * never another kind of file. A locked file beside it, PATH.lock, makes sure that only one of
+ * several processes opens it. */
+enum listener_unix_result listener_open_unix(struct poller *poller, const char *path, unsigned mode,
                                              const struct listener_callbacks *callbacks,
                                              struct listener **out, struct text *why);
 
@@ -45,6 +46,8 @@ enum listener_unix_result listener_open_unix(struct poller *poller, const char *
 struct listener *listener_adopt(struct poller *poller, int file,
                                 const struct listener_callbacks *callbacks);
 
+/* True if no other host can connect: a loopback address, or a unix socket. */
+bool listener_is_loopback(const struct listener *listener);
 uint16_t listener_port(const struct listener *listener); /* 0: unix */
 /* "127.0.0.1:7379", "[::1]:7379", "unix:/path" */
 void listener_describe(const struct listener *listener, struct text *out);

@@ -101,15 +101,17 @@ static enum listener_unix_result unix_clear(const struct sockaddr_un *address, s
 }
 
 /* Returns the socket, or -1 with errno. */
-static int unix_bind(const struct sockaddr_un *address)
+static int unix_bind(const struct sockaddr_un *address, unsigned mode)
 {
     int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (file < 0)
         return -1;
     /* The mode of an unbound socket becomes that of its file: no moment with a wider one. */
-    if (fchmod(file, 0600) == 0 &&
+    if (fchmod(file, mode & 0600) == 0 &&
         bind(file, (const struct sockaddr *)address, sizeof *address) == 0) {
-        if (listen(file, UNIX_BACKLOG) == 0)
+        /* A wider one comes afterwards, because the umask would narrow it. */
+        if ((mode == (mode & 0600) || chmod(address->sun_path, mode) == 0) &&
+            listen(file, UNIX_BACKLOG) == 0)
             return file;
         int error = errno;
         (void)unlink(address->sun_path);
@@ -143,7 +145,7 @@ static bool unix_own(struct listener *listener, const char *path, int lock)
     return true;
 }
 
-enum listener_unix_result listener_open_unix(struct poller *poller, const char *path,
+enum listener_unix_result listener_open_unix(struct poller *poller, const char *path, unsigned mode,
                                              const struct listener_callbacks *callbacks,
                                              struct listener **out, struct text *why)
 {
@@ -157,7 +159,7 @@ enum listener_unix_result listener_open_unix(struct poller *poller, const char *
     if (result == LISTENER_OPEN)
         result = unix_clear(&address, why);
     if (result == LISTENER_OPEN) {
-        int file = unix_bind(&address);
+        int file = unix_bind(&address, mode);
         if (file >= 0)
             listener = listener_new(poller, file, callbacks);
         if (listener == NULL || !unix_own(listener, path, lock)) {

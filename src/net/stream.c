@@ -176,12 +176,14 @@ void stream_free(struct stream **stream_pointer)
 bool stream_update_watch(struct stream *stream)
 {
     unsigned reads = stream->deaf ? POLLER_HANGUP : POLLER_READ;
-    unsigned more = stream->tls != NULL ? tls_wants(stream->tls) : 0;
     if (stream->hung_up || stream->at_end)
         reads = 0;
+    /* TLS has to write before it reads: what can be read would wake us for nothing. */
+    else if (stream->tls != NULL && !stream->deaf && tls_wants(stream->tls) == POLLER_WRITE)
+        reads = POLLER_HANGUP | POLLER_WRITE;
     if (stream->pipes != NULL ? stream_pipe_update_watch(stream, reads)
                               : poller_watch(stream->poller, &stream->watch,
-                                             reads | more | (stream->full ? POLLER_WRITE : 0U)))
+                                             reads | (stream->full ? POLLER_WRITE : 0U)))
         return true;
     stream_set_error(stream, STREAM_CUT, "cannot watch the socket", strerror(errno));
     return false;
@@ -225,8 +227,11 @@ static ssize_t stream_transmit(struct stream *stream, const char *bytes, size_t 
 {
     if (stream->tls != NULL) {
         ssize_t written = tls_write(stream->tls, bytes, length);
-        if (written < 0)
+        if (written < 0) {
             stream_set_tls_error(stream);
+            if (stream->remote == NULL) /* the peer may have closed it before */
+                (void)stream_seek_close_notify(stream);
+        }
         return written;
     }
     ssize_t sent = stream->pipes != NULL
@@ -329,15 +334,26 @@ void stream_opened(struct stream *stream)
     }
     if (stream->out.length > 0)
         poller_defer(stream->poller, &stream->deferred);
-    stream->callbacks.opened(stream->callbacks.owner);
+    if (stream->callbacks.opened != NULL)
+        stream->callbacks.opened(stream->callbacks.owner);
+}
+
+static void stream_open_step(struct stream *stream, bool timeout)
+{
+    if (stream->remote == NULL)
+        (timeout ? stream_accept_timeout : stream_accept_ready)(stream);
+    else
+        (timeout ? stream_open_timeout : stream_open_ready)(stream);
 }
 
 static void stream_on_ready(void *owner, unsigned what)
 {
     struct stream *stream = owner;
     stream_ref(stream);
+    if (stream->tls != NULL && (what & tls_wants(stream->tls) & POLLER_WRITE) != 0)
+        what |= POLLER_READ; /* the read that waits for it */
     if (stream->state < STREAM_OPEN) {
-        stream_open_ready(stream);
+        stream_open_step(stream, /* timeout= */ false);
     } else if (stream->remote == NULL) {
         if (!stream_adopted_ready(stream, what))
             stream_finish(stream);
@@ -353,7 +369,7 @@ static void stream_on_timer(void *owner)
     struct stream *stream = owner;
     stream_ref(stream);
     if (stream->state < STREAM_OPEN)
-        stream_open_timeout(stream);
+        stream_open_step(stream, /* timeout= */ true);
     else if (stream->state == STREAM_ENDING ||
              !(stream->remote == NULL ? stream_adopted_timer(stream) : stream_read_in(stream)))
         stream_finish(stream);

@@ -38,9 +38,10 @@ enum stream_end {
 };
 
 struct stream;
+struct tls_server;
 
 struct stream_callbacks {
-    void (*opened)(void *owner);
+    void (*opened)(void *owner); /* may be NULL */
     /* Returns how many bytes it consumed; the rest is passed again, with more behind it. The stream
      * is cut when `in_max` bytes are left over. */
     size_t (*bytes)(void *owner, const char *bytes, size_t length);
@@ -68,6 +69,17 @@ struct stream *stream_new(struct poller *poller, const struct stream_target *tar
  */
 struct stream *stream_adopt(struct poller *poller, int in, int out, const char *name,
                             const struct stream_callbacks *callbacks);
+/*
+ * A socket of a peer, with TLS. `opened` is called after the handshake, which must be done within
+ * the timeout, however many bytes arrive. An end without close_notify is STREAM_CUT. NULL when out
+ * of memory: the file remains the caller's.
+ */
+struct stream *stream_adopt_tls(struct poller *poller, int file, const char *name,
+                                struct tls_server *server, int64_t timeout_ms,
+                                const struct stream_callbacks *callbacks);
+/* In the verified certificate of the peer, valid until the stream ends: its common name, or without
+ * one its first DNS name. NULL: it has none. */
+const char *stream_peer_name(const struct stream *stream);
 /* No callback follows. May be called from its callbacks. Accepts NULL. */
 void stream_free(struct stream **stream);
 
@@ -85,9 +97,10 @@ void stream_flush(struct stream *stream);
  */
 void stream_set_paused(struct stream *stream, bool paused);
 /* Sends the queued bytes, then calls `ended` with STREAM_CLOSED: when the peer has closed too, a
- * second after the last byte was sent, or after five seconds. `bytes` is not called again, and
- * stream_write() has no effect. */
+ * second after the last byte was sent, or after five seconds; before the end of a TLS handshake in
+ * the next step. `bytes` is not called again, and stream_write() has no effect. */
 void stream_end_after_flush(struct stream *stream);
+const char *stream_name(const struct stream *stream);
 size_t stream_unsent(const struct stream *stream);
 size_t stream_buffered(const struct stream *stream); /* memory of its buffers */
 

@@ -225,6 +225,8 @@ static bool stream_on_hangup(struct stream *stream)
     }
     if (getsockopt(stream->watch.file, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error != 0)
         stream_set_error(stream, STREAM_CUT, "the connection broke", strerror(error));
+    else if (stream->tls != NULL && !stream_seek_close_notify(stream))
+        stream_set_error(stream, STREAM_CUT, "the connection was cut", "no close_notify");
     else
         stream_set_other_error(stream, STREAM_CLOSED, "closed the connection");
     return stream_flush_at_end(stream);
@@ -233,10 +235,10 @@ static bool stream_on_hangup(struct stream *stream)
 void stream_set_paused(struct stream *stream, bool paused)
 {
     ASSERT(stream->magic == STREAM_MAGIC && stream->remote == NULL);
-    if (stream->state != STREAM_OPEN || stream->paused == paused)
+    if (stream->state > STREAM_OPEN || stream->paused == paused)
         return;
     stream->paused = paused;
-    if (paused)
+    if (paused || stream->state < STREAM_OPEN)
         return; /* the interest changes only if bytes arrive: most peers wait for their reply */
     stream->deaf = stream->hung_up = false;
     if (!stream_update_watch(stream)) {
@@ -244,7 +246,8 @@ void stream_set_paused(struct stream *stream, bool paused)
         return;
     }
     stream->resumed = stream->in.length > 0;
-    if (stream->resumed || (stream->pipes != NULL && stream->pipes->always_ready))
+    if (stream->resumed || (stream->pipes != NULL && stream->pipes->always_ready) ||
+        (stream->tls != NULL && tls_has_more(stream->tls)))
         poller_call_at(stream->poller, &stream->timer, host_boot_ms());
 }
 
@@ -253,9 +256,13 @@ void stream_set_paused(struct stream *stream, bool paused)
 void stream_end_after_flush(struct stream *stream)
 {
     ASSERT(stream->magic == STREAM_MAGIC && stream->remote == NULL);
-    if (stream->state != STREAM_OPEN)
+    if (stream->state > STREAM_OPEN)
         return;
     stream_set_error(stream, STREAM_CLOSED, "closed after the last reply", NULL);
+    if (stream->state < STREAM_OPEN) { /* a peer without TLS gets no reply */
+        stream_finish_later(stream);
+        return;
+    }
     stream->state = STREAM_FLUSHING;
     stream->paused = stream->deaf = stream->hung_up = false;
     stream_buffer_free(&stream->in);
@@ -289,11 +296,22 @@ bool stream_flush_at_end(struct stream *stream)
     return stream_update_watch(stream);
 }
 
+/* Sends close_notify; false if it waits for room. */
+static bool stream_flush_tls(struct stream *stream)
+{
+    if (tls_close(stream->tls) != 0)
+        return true;
+    stream->full = true;
+    if (!stream_update_watch(stream))
+        stream_finish_later(stream);
+    return false;
+}
+
 /* A socket that is closed with unread bytes resets the connection, and the peer may lose the last
  * reply: so the peer closes first. */
 void stream_flushed(struct stream *stream)
 {
-    if (stream->lingering)
+    if (stream->lingering || (stream->tls != NULL && !stream_flush_tls(stream)))
         return;
     if (stream->pipes != NULL || stream->at_end || shutdown(stream->watch.file, SHUT_WR) != 0) {
         stream_finish_later(stream);
@@ -313,7 +331,7 @@ static bool stream_drain(struct stream *stream)
         explicit_bzero(scratch, got > 0 ? (size_t)got : 0);
     }
     if (scratch != NULL && got >= 0)
-        return true;
+        return stream->tls == NULL || stream_update_watch(stream);
     if (stream->lingering) { /* also after a reset: the last reply was sent */
         stream->end = STREAM_CLOSED;
         return false;
@@ -363,11 +381,19 @@ bool stream_adopted_timer(struct stream *stream)
         return false;
     if (!stream_redeliver(stream))
         return false;
+    if (stream->tls != NULL) /* what it has decrypted */
+        return stream->paused || stream->state != STREAM_OPEN || !tls_has_more(stream->tls) ||
+               stream_read_in(stream);
     if (stream->pipes == NULL || !stream->pipes->always_ready || stream->state != STREAM_OPEN ||
         stream->paused)
         return true;
     poller_call_at(stream->poller, &stream->timer, host_boot_ms());
     return stream_read_in(stream);
+}
+
+const char *stream_name(const struct stream *stream)
+{
+    return stream->name;
 }
 
 size_t stream_unsent(const struct stream *stream)

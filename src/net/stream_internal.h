@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared by stream.c, which transfers bytes and calls the owner, stream_open.c, which connects to
- * an address, and stream_adopt.c, which serves connections of peers. No other file may include it.
+ * an address, stream_adopt.c, which serves connections of peers, and stream_accept.c, which serves
+ * those with TLS. No other file may include it.
  */
 #ifndef LEASEHOLD_NET_STREAM_INTERNAL_H
 #define LEASEHOLD_NET_STREAM_INTERNAL_H
@@ -113,6 +114,12 @@ void stream_open_ready(struct stream *stream);
 void stream_open_timeout(struct stream *stream);
 /* Releases everything that only an opening stream needs. */
 void stream_open_done(struct stream *stream);
+
+/* stream_accept.c */
+void stream_accept_ready(struct stream *stream);
+void stream_accept_timeout(struct stream *stream);
+/* Discards what has arrived. True, with the reason of the end set, if close_notify is behind it. */
+bool stream_seek_close_notify(struct stream *stream);
 
 /* stream_adopt.c */
 /* Reads once, by way of the poller's scratch memory. Returns as stream_receive(), with all bytes

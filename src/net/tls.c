@@ -3,7 +3,7 @@
  * See tls.h. OpenSSL reads and writes the socket through our own BIO, because OpenSSL's would raise
  * SIGPIPE. Must not prompt for a passphrase, and must not show text from a key file.
  */
-#include "net/tls.h"
+#include "net/tls_internal.h"
 
 #include "base/check.h"
 
@@ -11,29 +11,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-
-enum { TLS_MAGIC = 0x715, ERROR_MAX = 256 };
-
-struct tls {
-    uint32_t magic;
-    int file;
-    SSL_CTX *context;
-    SSL *ssl;
-    BIO_METHOD *method;
-    bool has_certificate; /* a client certificate is configured */
-    bool cert_requested;  /* by the server, but we have none */
-    bool received;        /* any bytes since the handshake */
-    bool broken;          /* no bytes may be sent */
-    int error;            /* errno of the socket; 0: it was closed */
-    unsigned wants;
-    enum stream_end end;
-    char why[ERROR_MAX];
-};
 
 /* ---- the socket ---- */
 
@@ -51,13 +32,20 @@ static int bio_result(BIO *bio, ssize_t carried, int again_flag)
 static int bio_read(BIO *bio, char *bytes, int length)
 {
     struct tls *tls = BIO_get_data(bio);
-    return bio_result(bio, recv(tls->file, bytes, (size_t)length, 0), BIO_FLAGS_READ);
+    if (tls->head_used < tls->head_length) {
+        int left = tls->head_length - tls->head_used, count = length < left ? length : left;
+        memcpy(bytes, tls->head + tls->head_used, (size_t)count);
+        tls->head_used = (uint8_t)(tls->head_used + count);
+        return count;
+    }
+    return bio_result(bio, recv(tls->file, bytes, (size_t)length, MSG_DONTWAIT), BIO_FLAGS_READ);
 }
 
 static int bio_write(BIO *bio, const char *bytes, int length)
 {
     struct tls *tls = BIO_get_data(bio);
-    return bio_result(bio, send(tls->file, bytes, (size_t)length, MSG_NOSIGNAL), BIO_FLAGS_WRITE);
+    return bio_result(bio, send(tls->file, bytes, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT),
+                      BIO_FLAGS_WRITE);
 }
 
 static long bio_control(BIO *bio, int command, long number, void *pointer)
@@ -68,14 +56,19 @@ static long bio_control(BIO *bio, int command, long number, void *pointer)
     return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
-static bool attach_socket(struct tls *tls)
+BIO_METHOD *tls_method_new(void)
 {
-    tls->method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "leasehold");
-    if (tls->method == NULL || BIO_meth_set_read(tls->method, bio_read) != 1 ||
-        BIO_meth_set_write(tls->method, bio_write) != 1 ||
-        BIO_meth_set_ctrl(tls->method, bio_control) != 1)
-        return false;
-    BIO *bio = BIO_new(tls->method);
+    BIO_METHOD *method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "leasehold");
+    if (method != NULL && BIO_meth_set_read(method, bio_read) == 1 &&
+        BIO_meth_set_write(method, bio_write) == 1 && BIO_meth_set_ctrl(method, bio_control) == 1)
+        return method;
+    BIO_meth_free(method);
+    return NULL;
+}
+
+bool tls_attach_socket(struct tls *tls, const BIO_METHOD *method)
+{
+    BIO *bio = method != NULL ? BIO_new(method) : NULL;
     if (bio == NULL)
         return false;
     BIO_set_data(bio, tls);
@@ -86,7 +79,7 @@ static bool attach_socket(struct tls *tls)
 
 /* ---- trust ---- */
 
-static const char *openssl_reason(unsigned long error)
+const char *tls_openssl_reason(unsigned long error)
 {
     if (ERR_SYSTEM_ERROR(error))
         return strerror(ERR_GET_REASON(error));
@@ -94,17 +87,16 @@ static const char *openssl_reason(unsigned long error)
     return reason != NULL ? reason : "no reason given";
 }
 
-static bool tls_fail_setup(struct text *why, const char *what, const char *file)
+bool tls_fail_setup(struct text *why, const char *what, const char *file)
 {
     text_add(why, what);
     if (file != NULL)
         TEXT_JOIN(why, " ", file);
-    TEXT_JOIN(why, " (", openssl_reason(ERR_peek_error()), ")");
+    TEXT_JOIN(why, " (", tls_openssl_reason(ERR_peek_error()), ")");
     return false;
 }
 
-/* An encrypted key is an error: OpenSSL must not prompt for its passphrase. */
-static int no_passphrase(char *buffer, int size, int writing, void *owner)
+int tls_no_passphrase(char *buffer, int size, int writing, void *owner)
 {
     (void)writing;
     (void)owner;
@@ -127,7 +119,6 @@ static bool load_files(struct tls *tls, const struct stream_tls *settings, struc
 {
     const char *key = settings->key_file != NULL ? settings->key_file : settings->cert_file;
     SSL_CTX *context = tls->context;
-    SSL_CTX_set_default_passwd_cb(context, no_passphrase);
     if (settings->ca_file == NULL) {
         if (SSL_CTX_set_default_verify_paths(context) != 1)
             return tls_fail_setup(why, "cannot load the system's certificates", NULL);
@@ -158,6 +149,15 @@ static bool expect_name(SSL *ssl, const char *name)
     return fine;
 }
 
+bool tls_set_common_options(SSL_CTX *context)
+{
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_RELEASE_BUFFERS |
+                                  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_default_passwd_cb(context, tls_no_passphrase);
+    return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1;
+}
+
 static bool tls_build(struct tls *tls, const struct stream_tls *settings, const char *host,
                       struct text *why)
 {
@@ -167,17 +167,15 @@ static bool tls_build(struct tls *tls, const struct stream_tls *settings, const 
         return false;
     }
     tls->context = SSL_CTX_new(TLS_client_method());
-    if (tls->context == NULL || SSL_CTX_set_min_proto_version(tls->context, TLS1_2_VERSION) != 1)
+    if (tls->context == NULL || !tls_set_common_options(tls->context))
         return tls_fail_setup(why, "cannot set up TLS", NULL);
-    SSL_CTX_set_options(tls->context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-    SSL_CTX_set_mode(tls->context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_RELEASE_BUFFERS |
-                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_verify(tls->context, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_client_cert_cb(tls->context, on_cert_request);
     if (!load_files(tls, settings, why))
         return false;
     tls->ssl = SSL_new(tls->context);
-    if (tls->ssl == NULL || !attach_socket(tls) || !expect_name(tls->ssl, name))
+    tls->method = tls_method_new();
+    if (tls->ssl == NULL || !tls_attach_socket(tls, tls->method) || !expect_name(tls->ssl, name))
         return tls_fail_setup(why, "cannot set up TLS", NULL);
     SSL_set_app_data(tls->ssl, tls);
     SSL_set_connect_state(tls->ssl);
@@ -213,9 +211,10 @@ void tls_free(struct tls **tls_pointer)
         (void)SSL_shutdown(tls->ssl);
     SSL_free(tls->ssl);
     SSL_CTX_free(tls->context);
-    if (tls->method != NULL)
-        BIO_meth_free(tls->method);
+    BIO_meth_free(tls->method);
+    tls_server_unref(tls->server);
     ERR_clear_error();
+    free(tls->peer_name);
     tls->magic = 0;
     free(tls);
     *tls_pointer = NULL;
@@ -223,7 +222,7 @@ void tls_free(struct tls **tls_pointer)
 
 /* ---- errors ---- */
 
-static ssize_t tls_fail(struct tls *tls, enum stream_end end, const char *what, const char *detail)
+ssize_t tls_fail(struct tls *tls, enum stream_end end, const char *what, const char *detail)
 {
     struct text text;
     text_init(&text, tls->why, sizeof tls->why);
@@ -235,8 +234,7 @@ static ssize_t tls_fail(struct tls *tls, enum stream_end end, const char *what, 
     return -1;
 }
 
-/* True for an alert about our certificate, or a failed handshake if a requested one is missing. */
-static bool is_client_cert_alert(const struct tls *tls, int alert)
+bool tls_is_cert_alert(int alert)
 {
     switch (alert) {
     case SSL_AD_BAD_CERTIFICATE:
@@ -248,8 +246,6 @@ static bool is_client_cert_alert(const struct tls *tls, int alert)
     case SSL_AD_ACCESS_DENIED:
     case SSL_AD_CERTIFICATE_REQUIRED:
         return true;
-    case SSL_AD_HANDSHAKE_FAILURE:
-        return tls->cert_requested;
     default:
         return false;
     }
@@ -259,42 +255,57 @@ static ssize_t tls_fail_protocol(struct tls *tls)
 {
     unsigned long error = ERR_peek_error();
     int reason = ERR_GET_REASON(error);
+    if (tls->server != NULL)
+        return tls_fail_accept(tls, error);
     if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED)
         return tls_fail(tls, STREAM_UNTRUSTED, "the server's certificate is refused",
                         X509_verify_cert_error_string(SSL_get_verify_result(tls->ssl)));
     if (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING)
         return tls_fail(tls, STREAM_CUT, "the connection was cut", NULL);
-    if (is_client_cert_alert(tls, reason - SSL_AD_REASON_OFFSET))
+    int alert = reason - SSL_AD_REASON_OFFSET;
+    if (tls_is_cert_alert(alert) || (alert == SSL_AD_HANDSHAKE_FAILURE && tls->cert_requested))
         return tls_fail(tls, STREAM_UNTRUSTED,
                         tls->has_certificate ? "the server refuses our certificate"
                                              : "the server requires a client certificate",
-                        openssl_reason(error));
+                        tls_openssl_reason(error));
     return tls_fail(tls, STREAM_CUT, "no TLS with this server; is it the right port?",
-                    openssl_reason(error));
+                    tls_openssl_reason(error));
+}
+
+/* A socket error, or its end without close_notify. */
+static ssize_t tls_fail_socket(struct tls *tls)
+{
+    const char *detail = tls->error != 0 ? strerror(tls->error) : NULL;
+    /* In TLS 1.3 the client finishes first. The server's alert about a missing certificate is lost
+     * if the server closes the connection when our first bytes arrive. */
+    if (tls->cert_requested && !tls->has_certificate && !tls->received)
+        return tls_fail(tls, STREAM_UNTRUSTED, "the server requires a client certificate", detail);
+    if (detail == NULL)
+        return tls_fail(tls, STREAM_CUT, "the connection was cut", "no close_notify");
+    return tls_fail(tls, STREAM_CUT, "the connection broke", detail);
 }
 
 /* 0: retry when ready; −1: it ended. */
-static ssize_t tls_check_result(struct tls *tls, int result)
+static ssize_t tls_check_result(struct tls *tls, int result, unsigned *out_wants)
 {
     switch (SSL_get_error(tls->ssl, result)) {
     case SSL_ERROR_WANT_READ:
-        tls->wants = POLLER_READ;
+        *out_wants = POLLER_READ;
         return 0;
     case SSL_ERROR_WANT_WRITE:
-        tls->wants = POLLER_WRITE;
+        *out_wants = POLLER_WRITE;
         return 0;
     case SSL_ERROR_ZERO_RETURN:
-        return tls_fail(tls, STREAM_CLOSED, "the server closed the connection", NULL);
+        (void)tls_fail(tls, STREAM_CLOSED,
+                       tls->server != NULL ? "the peer closed the connection"
+                                           : "the server closed the connection",
+                       NULL);
+        tls->broken = !tls->open || (SSL_get_shutdown(tls->ssl) & SSL_SENT_SHUTDOWN) != 0;
+        return -1;
     case SSL_ERROR_SSL:
         return tls_fail_protocol(tls);
     default:
-        /* In TLS 1.3 the client finishes first. The server's alert about a missing certificate is
-         * lost if the server closes the connection when our first bytes arrive. */
-        if (tls->cert_requested && !tls->has_certificate && !tls->received)
-            return tls_fail(tls, STREAM_UNTRUSTED, "the server requires a client certificate",
-                            tls->error != 0 ? strerror(tls->error) : NULL);
-        return tls_fail(tls, STREAM_CUT, "the connection broke",
-                        tls->error != 0 ? strerror(tls->error) : NULL);
+        return tls_fail_socket(tls);
     }
 }
 
@@ -304,11 +315,17 @@ ssize_t tls_handshake(struct tls *tls)
 {
     ERR_clear_error();
     tls->wants = 0;
+    if (tls->ssl == NULL) {
+        ssize_t begun = tls_begin_accept(tls);
+        if (begun <= 0)
+            return begun;
+    }
     int result = SSL_do_handshake(tls->ssl);
     if (result != 1)
-        return tls_check_result(tls, result);
+        return tls_check_result(tls, result, &tls->wants);
+    tls->open = true;
     tls->broken = false;
-    return 1;
+    return tls->server != NULL ? tls_finish_accept(tls) : 1;
 }
 
 static int shorten(size_t length)
@@ -322,15 +339,28 @@ ssize_t tls_read(struct tls *tls, char *bytes, size_t length)
     tls->wants = 0;
     int result = SSL_read(tls->ssl, bytes, shorten(length));
     tls->received = tls->received || result > 0;
-    return result > 0 ? result : tls_check_result(tls, result);
+    return result > 0 ? result : tls_check_result(tls, result, &tls->wants);
 }
 
 ssize_t tls_write(struct tls *tls, const char *bytes, size_t length)
 {
+    unsigned wants; /* without renegotiation only POLLER_WRITE */
     ERR_clear_error();
-    tls->wants = 0;
     int result = SSL_write(tls->ssl, bytes, shorten(length));
-    return result > 0 ? result : tls_check_result(tls, result);
+    return result > 0 ? result : tls_check_result(tls, result, &wants);
+}
+
+ssize_t tls_close(struct tls *tls)
+{
+    unsigned wants;
+    if (tls->broken)
+        return -1;
+    ERR_clear_error();
+    int result = SSL_shutdown(tls->ssl);
+    if (result < 0)
+        return tls_check_result(tls, result, &wants);
+    tls->broken = true;
+    return 1;
 }
 
 unsigned tls_wants(const struct tls *tls)
@@ -351,4 +381,9 @@ enum stream_end tls_end(const struct tls *tls)
 const char *tls_why(const struct tls *tls)
 {
     return tls->why;
+}
+
+const char *tls_peer_name(const struct tls *tls)
+{
+    return tls->peer_name;
 }

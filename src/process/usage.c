@@ -71,17 +71,20 @@ void usage_read(struct usage *out)
         out->files_max = files.rlim_cur;
 }
 
+static int usage_is_file(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
 size_t usage_count_files(void)
 {
     struct stat info;
-    size_t count = 0;
+    struct dirent **entries = NULL;
     if (stat("/proc/self/fd", &info) == 0 && info.st_size > 0)
         return (size_t)info.st_size;
-    DIR *folder = opendir("/proc/self/fd");
-    if (folder == NULL)
-        return 0;
-    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
-        count += entry->d_name[0] != '.' ? 1 : 0;
-    (void)closedir(folder);
-    return count > 0 ? count - 1 : 0; /* without the folder itself */
+    int count = scandir("/proc/self/fd", &entries, usage_is_file, alphasort);
+    for (int i = 0; entries != NULL && i < count; i++)
+        free(entries[i]);
+    free(entries);
+    return count > 1 ? (size_t)count - 1 : 0; /* without the folder itself */
 }

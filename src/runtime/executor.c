@@ -7,8 +7,9 @@
 #include "store/translate.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { EXECUTOR_MAGIC = 0xe3ec001, ROUNDS_MAX = 64 };
+enum { EXECUTOR_MAGIC = 0xe3ec001, ROUNDS_MAX = 64, CALL_ROUNDS_MAX = 8 };
 
 int64_t executor_now(const struct executor *executor)
 {
@@ -57,7 +58,9 @@ struct executor *executor_new(const struct executor_callbacks *callbacks)
     struct executor *executor = calloc(1, sizeof *executor);
     if (executor == NULL)
         return NULL;
-    if (!record_cache_init(&executor->record_cache)) {
+    size_t cache_max =
+        callbacks->replies_at_once ? RECORD_CACHE_BYTES_AT_ONCE : RECORD_CACHE_BYTES_MAX;
+    if (!record_cache_init(&executor->record_cache, cache_max)) {
         free(executor);
         return NULL;
     }
@@ -121,6 +124,21 @@ void executor_forget(struct task *task)
     task_free(task);
 }
 
+/* Where the store replies at once, a write's reply mostly finds its record still there: decoding
+ * it would cost as much as the decision. */
+void executor_load_reply(struct executor *executor, const struct store_reply *reply,
+                         const char *key, struct event *out, const char **why)
+{
+    size_t length = executor->encoded_length;
+    bool own = length > 0 && reply->present && reply->length == length &&
+               memcmp(reply->bytes, executor->encoded, length) == 0;
+    executor->encoded_length = 0;
+    if (own)
+        translate_own_write(reply, key, &executor->record, out, why);
+    else
+        translate_reply(reply, key, &executor->record, out, why);
+}
+
 /* True if the reply is new: then the entry owns it. One that is too long would be evicted at once.
  */
 static bool cache_reply(struct executor *executor, struct record_cache_entry *entry,
@@ -171,7 +189,7 @@ static void note_notified_waiters(struct executor *executor, struct record_cache
     struct event event = {0};
     if (executor->notifying != NULL) /* the scratch record is in use */
         return;
-    translate_reply(current, entry->key, &executor->record, &event, &why);
+    executor_load_reply(executor, current, entry->key, &event, &why);
     if (event.known)
         executor_note_others(executor, entry, &event.at);
 }
@@ -248,7 +266,7 @@ const struct record *executor_cached_record(struct executor *executor, const cha
     const struct record_cache_entry *entry = record_cache_find(&executor->record_cache, key);
     if (entry == NULL || entry->saved_reply == NULL || executor->notifying != NULL)
         return NULL;
-    translate_reply(&entry->saved_reply->reply, key, &executor->record, &event, &why);
+    executor_load_reply(executor, &entry->saved_reply->reply, key, &event, &why);
     if (!event.known)
         return NULL;
     *out_at = event.at;
@@ -346,6 +364,18 @@ static void run_commands(struct executor *executor)
         item->run(item);
 }
 
+/* The commands that a call has queued, and replies within the submit call. Where the store replies
+ * at once, a call is over before the next one begins, which then reuses its memory. */
+static void run_consequences(struct executor *executor)
+{
+    for (int round = 0; round < CALL_ROUNDS_MAX; round++) {
+        if (executor->answered.first == NULL && executor->inbox.commands.count == 0)
+            return;
+        handle_replies(executor);
+        run_commands(executor);
+    }
+}
+
 /* A call may call back too; holders' deadlines precede the next one. */
 static void run_calls(struct executor *executor)
 {
@@ -355,6 +385,7 @@ static void run_calls(struct executor *executor)
         item->run(item);
         executor_read_clock(executor);
         expire_overdue(executor);
+        run_consequences(executor);
     }
 }
 

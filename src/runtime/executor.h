@@ -49,6 +49,7 @@ struct executor_callbacks {
     /* The same at once, from any thread; NULL: executor_post() is not used. */
     void (*wake)(void *owner);
     void *owner;
+    bool replies_at_once; /* `submit` has called `done` when it returns */
     struct store_facts facts;
     uint64_t session;
     uint64_t seed;

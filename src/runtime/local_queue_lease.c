@@ -229,14 +229,14 @@ struct store_lease *store_lease_new(struct local_waiter *waiter, bool waits)
     struct store_lease *lease = malloc(sizeof *lease);
     if (lease == NULL)
         return NULL;
-    memset(lease, 0, sizeof *lease);
     options.request.waits = waits;
     options.wait_ms = waits ? WAIT_WITHOUT_LIMIT : 0;
-    lease->key = key;
-    lease->starter = waiter;
-    lease->adopts = waiter->adopts;
-    lease->exclusive = options.request.mode == MODE_EXCLUSIVE;
-    lease->shareable = waiter->adopts || waiter_is_shareable(&waiter->options);
+    *lease =
+        (struct store_lease){.key = key,
+                             .starter = waiter,
+                             .adopts = waiter->adopts,
+                             .exclusive = options.request.mode == MODE_EXCLUSIVE,
+                             .shareable = waiter->adopts || waiter_is_shareable(&waiter->options)};
     lease->task =
         executor_start(key->queue->executor, &options,
                        &(struct executor_caller){.notify = on_lease_event, .owner = lease});

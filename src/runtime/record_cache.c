@@ -54,9 +54,9 @@ struct saved_reply *saved_reply_new(const struct store_reply *reply)
     return saved_reply;
 }
 
-bool record_cache_init(struct record_cache *record_cache)
+bool record_cache_init(struct record_cache *record_cache, size_t bytes_max)
 {
-    *record_cache = (struct record_cache){0};
+    *record_cache = (struct record_cache){.bytes_max = bytes_max};
     return table_init(&record_cache->table);
 }
 
@@ -103,7 +103,7 @@ static void entry_free(struct record_cache *record_cache, struct record_cache_en
 
 static void record_cache_evict(struct record_cache *record_cache)
 {
-    while (record_cache->bytes > RECORD_CACHE_BYTES_MAX && record_cache->lru.last != NULL) {
+    while (record_cache->bytes > record_cache->bytes_max && record_cache->lru.last != NULL) {
         struct record_cache_entry *entry =
             LIST_ENTRY(record_cache->lru.last, struct record_cache_entry, in_lru);
         if (entry->users == 0) {

@@ -11,7 +11,12 @@
 #include "runtime/table.h"
 #include "store/store.h"
 
-enum { RECORD_CACHE_BYTES_MAX = 4 * 1024 * 1024 };
+enum {
+    RECORD_CACHE_BYTES_MAX = 4 * 1024 * 1024,
+    /* Of a store that replies at once: a copy saves little there, and should stay in the CPU's
+     * cache. */
+    RECORD_CACHE_BYTES_AT_ONCE = 64 * 1024,
+};
 
 /* A reply of the store with copies of all that it points to. */
 struct saved_reply {
@@ -49,11 +54,11 @@ struct record_cache_entry {
 struct record_cache {
     struct table table;
     struct list lru; /* the newest first */
-    size_t bytes, copies;
+    size_t bytes, copies, bytes_max;
 };
 
 /* False when out of memory. */
-bool record_cache_init(struct record_cache *record_cache);
+bool record_cache_init(struct record_cache *record_cache, size_t bytes_max);
 void record_cache_done(struct record_cache *record_cache);
 
 /* NULL if the key is not cached. */

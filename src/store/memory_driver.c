@@ -31,14 +31,15 @@ struct memory_entry {
     uint64_t hash;
     struct stamp written;
     struct heap_node end; /* when the record may be removed */
-    size_t length;
-    char *key;
-    char *bytes;
+    size_t length, room;
+    char *bytes; /* behind the key, or allocated for a record that became longer */
+    char key[];
 };
 
 struct memory {
     uint32_t magic;
     struct store_clock clock;
+    int64_t now_ms;    /* when the current request was submitted */
     uint64_t revision; /* of the whole store: it also grows with deletes */
     uint16_t epoch;
     size_t count, bucket_count;
@@ -59,7 +60,9 @@ static struct memory_entry **memory_find(struct memory *memory, const char *key,
     return at;
 }
 
-/* Doubles the table when it is full. If out of memory, longer chains are acceptable. */
+/* Doubles the table when it is half full: an entry that is not there costs one access to memory,
+ * and every other entry of its chain another one. If out of memory, longer chains are acceptable.
+ */
 static void memory_grow(struct memory *memory)
 {
     size_t count = memory->bucket_count * 2;
@@ -79,38 +82,42 @@ static void memory_grow(struct memory *memory)
     memory->bucket_count = count;
 }
 
+static char *entry_room(struct memory_entry *entry)
+{
+    return entry->key + strlen(entry->key) + 1;
+}
+
 static void free_entry(struct memory_entry *entry)
 {
-    if (entry != NULL) {
+    if (entry->bytes != entry_room(entry))
         free(entry->bytes);
-        free(entry->key);
-    }
     free(entry);
 }
 
-static struct memory_entry *new_entry(const char *key, uint64_t hash)
+/* With room for a record of that length. */
+static struct memory_entry *new_entry(const char *key, uint64_t hash, size_t length)
 {
-    struct memory_entry *entry = calloc(1, sizeof *entry);
-    if (entry == NULL || (entry->key = strdup(key)) == NULL) {
-        free_entry(entry);
+    size_t size = strlen(key) + 1;
+    struct memory_entry *entry = malloc(sizeof *entry + size + length);
+    if (entry == NULL)
         return NULL;
-    }
-    entry->hash = hash;
+    *entry = (struct memory_entry){.hash = hash, .room = length};
+    memcpy(entry->key, key, size);
+    entry->bytes = entry->key + size;
     heap_node_init(&entry->end);
     return entry;
 }
 
 static bool is_id(const char *key)
 {
-    return strncmp(key, ONCE_PREFIX, sizeof ONCE_PREFIX - 1) == 0;
+    return text_begins(key, ONCE_PREFIX);
 }
 
 static struct store_reply memory_reply(const struct memory *memory, enum reply_status result,
                                        const struct memory_entry *entry)
 {
-    struct store_reply reply = {.result = result,
-                                .present = entry != NULL,
-                                .now_ms = memory->clock.now_ms(memory->clock.owner)};
+    struct store_reply reply = {
+        .result = result, .present = entry != NULL, .now_ms = memory->now_ms};
     if (entry != NULL) {
         reply.written = entry->written;
         reply.bytes = entry->bytes;
@@ -122,8 +129,6 @@ static struct store_reply memory_reply(const struct memory *memory, enum reply_s
 /* Each watcher gets the current record: an earlier callback may have changed it. */
 static void memory_notify_watchers(struct memory *memory, const char *key)
 {
-    if (memory->watchers.count == 0)
-        return;
     uint64_t hash = hash_string(key);
     for (struct watchers_walk walk = watchers_walk(&memory->watchers, key); watchers_next(&walk);) {
         struct store_reply reply = memory_reply(memory, REPLY_OK, *memory_find(memory, key, hash));
@@ -131,17 +136,32 @@ static void memory_notify_watchers(struct memory *memory, const char *key)
     }
 }
 
-/* Returns the entry of the key, created if there is none; NULL if out of memory. */
-static struct memory_entry *entry_at(struct memory *memory, struct memory_entry **at,
-                                     const char *key, uint64_t hash)
+/* False if out of memory. */
+static bool entry_make_room(struct memory_entry *entry, size_t length)
 {
-    if (*at != NULL)
-        return *at;
-    struct memory_entry *entry = new_entry(key, hash);
-    *at = entry;
+    if (length <= entry->room)
+        return true;
+    char *bytes = malloc(length);
+    if (bytes == NULL)
+        return false;
+    if (entry->bytes != entry_room(entry))
+        free(entry->bytes);
+    entry->bytes = bytes;
+    entry->room = length;
+    return true;
+}
+
+/* The entry of the key, with room for a record of that length; NULL if out of memory. */
+static struct memory_entry *entry_at(struct memory *memory, struct memory_entry **at,
+                                     const char *key, uint64_t hash, size_t length)
+{
+    struct memory_entry *entry = *at;
+    if (entry != NULL)
+        return entry_make_room(entry, length) ? entry : NULL;
+    *at = entry = new_entry(key, hash, length);
     if (entry != NULL && is_id(key))
         memory->id_count++;
-    if (entry != NULL && ++memory->count > memory->bucket_count)
+    if (entry != NULL && ++memory->count > memory->bucket_count / 2)
         memory_grow(memory);
     return entry;
 }
@@ -150,18 +170,13 @@ static struct memory_entry *entry_at(struct memory *memory, struct memory_entry 
 static bool memory_put(struct memory *memory, struct memory_entry **at,
                        const struct store_request *request, uint64_t hash)
 {
-    char *bytes = malloc(request->length);
-    struct memory_entry *entry = bytes != NULL ? entry_at(memory, at, request->key, hash) : NULL;
-    if (entry == NULL) {
-        free(bytes);
+    struct memory_entry *entry = entry_at(memory, at, request->key, hash, request->length);
+    if (entry == NULL)
         return false;
-    }
-    memcpy(bytes, request->bytes, request->length);
-    free(entry->bytes);
-    entry->bytes = bytes;
+    memcpy(entry->bytes, request->bytes, request->length);
     entry->length = request->length;
     entry->written = (struct stamp){.revision = ++memory->revision,
-                                    .time_ms = memory->clock.now_ms(memory->clock.owner),
+                                    .time_ms = memory->now_ms,
                                     .epoch = MUTANT(EPOCH_FORGOTTEN) ? 0 : memory->epoch};
     heap_set(&memory->ends, &entry->end,
              request->retention_ms > 0 ? entry->written.time_ms + request->retention_ms
@@ -183,7 +198,7 @@ static void memory_remove(struct memory *memory, struct memory_entry **at)
 static struct stored_record memory_stored_record(const struct memory *memory,
                                                  const struct memory_entry *entry)
 {
-    struct stored_record stored = {.now_ms = memory->clock.now_ms(memory->clock.owner)};
+    struct stored_record stored = {.now_ms = memory->now_ms};
     if (entry != NULL) {
         stored.bytes = entry->bytes;
         stored.length = entry->length;
@@ -201,7 +216,7 @@ static struct stored_record memory_find_record(void *owner, const char *key)
 /* Removes a few expired records at each write, the oldest first, never all at once. */
 static void memory_expire_some(struct memory *memory)
 {
-    int64_t now_ms = memory->clock.now_ms(memory->clock.owner);
+    int64_t now_ms = memory->now_ms;
     bool evicts = MUTANT(ID_EVICTED) && memory->id_count >= memory->id_most;
     if (evicts && memory->ends.top != NULL)
         now_ms = memory->ends.top->at;
@@ -248,6 +263,7 @@ static void memory_swap(struct memory *memory, const struct store_request *reque
                         store_done *done, void *caller)
 {
     memory_expire_some(memory);
+    bool watched = memory->watchers.count > 0;
     uint64_t hash = hash_string(request->key);
     struct memory_entry **at = memory_find(memory, request->key, hash);
     struct stored_record stored = memory_stored_record(memory, *at);
@@ -269,13 +285,14 @@ static void memory_swap(struct memory *memory, const struct store_request *reque
     struct store_reply reply =
         memory_reply(memory, result, *memory_find(memory, request->key, hash));
     done(caller, &reply);
-    if (result == REPLY_OK)
+    if (watched && result == REPLY_OK)
         memory_notify_watchers(memory, request->key);
 }
 
 static void memory_delete(struct memory *memory, const struct store_request *request,
                           store_done *done, void *caller)
 {
+    bool watched = memory->watchers.count > 0;
     struct memory_entry **at = memory_find(memory, request->key, hash_string(request->key));
     struct stored_record stored = memory_stored_record(memory, *at);
     bool holds = condition_holds(request, &stored, &memory->scratch);
@@ -284,7 +301,7 @@ static void memory_delete(struct memory *memory, const struct store_request *req
     struct store_reply reply =
         memory_reply(memory, holds ? REPLY_OK : REPLY_CONFLICT, holds ? NULL : *at);
     done(caller, &reply);
-    if (holds)
+    if (watched && holds)
         memory_notify_watchers(memory, request->key);
 }
 
@@ -315,42 +332,58 @@ static void memory_watch(struct memory *memory, const struct store_request *requ
     watchers_confirm(&memory->watchers, &reply);
 }
 
-static void memory_submit(void *state, const struct store_request *submitted, store_done *done,
-                          void *caller)
+static void memory_run(struct memory *memory, const struct store_request *request, store_done *done,
+                       void *caller)
 {
-    struct memory *memory = state;
-    ASSERT(memory->magic == MEMORY_MAGIC);
     struct store_reply reply;
-    struct store_request request = *submitted;
-    char
-        key[KEY_MAX + 1]; /* the caller's key is invalid after the reply, and watchers come later */
-    text_copy(key, sizeof key, submitted->key);
-    request.key = key;
-    switch (request.verb) {
+    switch (request->verb) {
     case VERB_STORE_READ:
-        reply = memory_reply(memory, REPLY_OK, *memory_find(memory, key, hash_string(key)));
+        reply = memory_reply(memory, REPLY_OK,
+                             *memory_find(memory, request->key, hash_string(request->key)));
         done(caller, &reply);
         return;
     case VERB_STORE_SWAP:
-        memory_swap(memory, &request, done, caller);
+        memory_swap(memory, request, done, caller);
         return;
     case VERB_STORE_DELETE:
-        memory_delete(memory, &request, done, caller);
+        memory_delete(memory, request, done, caller);
         return;
     case VERB_STORE_LIST:
-        memory_list(memory, &request, done, caller);
+        memory_list(memory, request, done, caller);
         return;
     case VERB_STORE_WATCH:
-        memory_watch(memory, &request, done, caller);
+        memory_watch(memory, request, done, caller);
         return;
     case VERB_STORE_HISTORY:
-        reply = (struct store_reply){.result = REPLY_TROUBLE,
-                                     .now_ms = memory->clock.now_ms(memory->clock.owner),
-                                     .why = "memory: keeps no history"};
+        reply = (struct store_reply){
+            .result = REPLY_TROUBLE, .now_ms = memory->now_ms, .why = "memory: keeps no history"};
         done(caller, &reply);
         return;
     }
     UNREACHABLE("every verb is listed");
+}
+
+/* The caller's key is invalid after the reply, and watchers come later. */
+static void memory_run_watched(struct memory *memory, const struct store_request *submitted,
+                               store_done *done, void *caller)
+{
+    struct store_request request = *submitted;
+    char key[KEY_MAX + 1];
+    text_copy(key, sizeof key, submitted->key);
+    request.key = key;
+    memory_run(memory, &request, done, caller);
+}
+
+static void memory_submit(void *state, const struct store_request *request, store_done *done,
+                          void *caller)
+{
+    struct memory *memory = state;
+    ASSERT(memory->magic == MEMORY_MAGIC);
+    memory->now_ms = memory->clock.now_ms(memory->clock.owner);
+    if (memory->watchers.count > 0)
+        memory_run_watched(memory, request, done, caller);
+    else
+        memory_run(memory, request, done, caller);
 }
 
 static const struct url_option options[] = {

@@ -39,8 +39,8 @@ static bool head_is_word(const char *at, size_t length, const char *word)
     if (strlen(word) != length)
         return false;
     for (size_t i = 0; i < length; i++) {
-        char byte = at[i] >= 'A' && at[i] <= 'Z' ? (char)(at[i] | 0x20) : at[i];
-        if (byte != word[i])
+        bool upper = at[i] >= 'A' && at[i] <= 'Z';
+        if ((upper ? at[i] | 0x20 : at[i]) != word[i])
             return false;
     }
     return true;
@@ -87,20 +87,18 @@ static enum httpd_result head_read_version(struct httpd_scan *scan, const char *
     return HTTPD_COMPLETE;
 }
 
-/* Length of the dot at the start, which may be escaped; 0 if there is none. */
-static size_t head_dot(const char *at, const char *end)
-{
-    if (at < end && *at == '.')
-        return 1;
-    return end - at >= 3 && at[0] == '%' && at[1] == '2' && (at[2] | 0x20) == 'e' ? 3 : 0;
-}
-
-/* True for "." and "..", which clients and proxies remove from a path, together with the segment
- * before. */
+/* True for "." and "..", also escaped: clients and proxies remove them from a path, together with
+ * the segment before. Every "%" has its digits. */
 static bool head_is_dots(const char *at, const char *end)
 {
-    size_t first = head_dot(at, end), second = head_dot(at + first, end);
-    return first > 0 && at + first + second == end;
+    size_t dots = 0;
+    for (; at < end; dots++) {
+        bool escaped = at[0] == '%' && at[1] == '2' && (at[2] | 0x20) == 'e';
+        if (!escaped && at[0] != '.')
+            return false;
+        at += escaped ? 3 : 1;
+    }
+    return dots == 1 || dots == 2;
 }
 
 static enum httpd_result head_check_path(struct httpd_scan *scan, const char *at, const char *end)
@@ -140,11 +138,10 @@ enum httpd_result httpd_head_request_line(struct httpd_scan *scan, const char *b
                                           struct httpd_span line)
 {
     struct httpd_span method = head_before(bytes, line, ' ');
-    struct httpd_span rest = line, target;
     if (method.length == line.length)
         return httpd_refuse(scan, 400, "The request line is not a method, a target and a version.");
-    rest = head_behind(line, method.length + 1);
-    target = head_before(bytes, rest, ' ');
+    struct httpd_span rest = head_behind(line, method.length + 1);
+    struct httpd_span target = head_before(bytes, rest, ' ');
     if (target.length == rest.length)
         return httpd_refuse(scan, 400, "The request line is not a method, a target and a version.");
     rest = head_behind(rest, target.length + 1);

@@ -258,7 +258,9 @@ static bool request_decode(struct httpd_slice slice, char space, char *out, size
 {
     size_t at = 0;
     for (size_t i = 0; i < slice.length; i++) {
-        char byte = slice.bytes[i] == space ? ' ' : slice.bytes[i];
+        char byte = slice.bytes[i];
+        if (byte == space)
+            byte = ' ';
         if (byte == '%') {
             int high = i + 2 < slice.length ? httpd_hex(slice.bytes[i + 1]) : -1;
             int low = high >= 0 ? httpd_hex(slice.bytes[i + 2]) : -1;

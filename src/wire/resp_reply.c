@@ -63,7 +63,7 @@ static void reply_end_line(char *at)
     at[1] = '\n';
 }
 
-void resp_reply_bytes(struct resp_reply *reply, const char *bytes, size_t length)
+void resp_reply_long(struct resp_reply *reply, const char *bytes, size_t length)
 {
     char head[RESP_HEAD_MAX];
     size_t head_length = resp_head('$', length, head);
@@ -77,11 +77,6 @@ void resp_reply_bytes(struct resp_reply *reply, const char *bytes, size_t length
     if (length > 0)
         memcpy(at, bytes, length);
     reply_end_line(at + length);
-}
-
-void resp_reply_text(struct resp_reply *reply, const char *text)
-{
-    resp_reply_bytes(reply, text, strlen(text));
 }
 
 void resp_reply_number(struct resp_reply *reply, int64_t number)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct resp_reply {
     char *bytes;
@@ -24,9 +25,30 @@ void resp_reply_map(struct resp_reply *reply, size_t pairs); /* RESP2: an array 
 void resp_reply_array(struct resp_reply *reply, size_t count);
 void resp_reply_push(struct resp_reply *reply, size_t count); /* RESP2: an array */
 
-/* Bulk strings. */
-void resp_reply_text(struct resp_reply *reply, const char *text);
-void resp_reply_bytes(struct resp_reply *reply, const char *bytes, size_t length);
+/* Bulk strings. Short ones in line: of a literal the compiler makes a few stores. */
+void resp_reply_long(struct resp_reply *reply, const char *bytes, size_t length);
+static inline void resp_reply_bytes(struct resp_reply *reply, const char *bytes, size_t length)
+{
+    enum { DIGIT_MAX = 9, AROUND = sizeof "$9\r\n\r\n" - 1 };
+    if (length > DIGIT_MAX || reply->overflow || length + AROUND > reply->size - reply->length) {
+        resp_reply_long(reply, bytes, length);
+        return;
+    }
+    char *at = reply->bytes + reply->length;
+    at[0] = '$';
+    at[1] = (char)('0' + length);
+    at[2] = '\r';
+    at[3] = '\n';
+    if (length > 0) /* else they may be NULL */
+        memcpy(at + 4, bytes, length);
+    at[4 + length] = '\r';
+    at[5 + length] = '\n';
+    reply->length += length + AROUND;
+}
+static inline void resp_reply_text(struct resp_reply *reply, const char *text)
+{
+    resp_reply_bytes(reply, text, strlen(text));
+}
 
 void resp_reply_number(struct resp_reply *reply, int64_t number);
 void resp_reply_bool(struct resp_reply *reply, bool value); /* RESP2: 1 or 0 */

@@ -2,13 +2,14 @@
 /*
  * Load for a daemon on the loopback, from one thread:
  *   daemon_load acquire PORT CLIENTS COUNT [PIPELINE]  new keys; requests per second
+ *   daemon_load http PORT CLIENTS COUNT                the same over HTTP keep-alive
  *   daemon_load pairs PORT CLIENTS COUNT               acquire and release; pairs per second
  *   daemon_load handover PORT ECHO_PORT WAITERS ROUNDS medians of a hand-over, and of a bare round
  *                                                      trip to the echo beside it, in microseconds
  *   daemon_load verb PORT VERB KEY COUNT               one verb, one request after the other
  *   daemon_load hold PORT LOCKS CLIENTS                holds locks, and lets the clients wait for
- * one more; then prints a line and stays daemon_load echo                                   a
- * server that prints its port, until killed
+ *                                                      one more; then prints a line and stays
+ *   daemon_load echo                                   a server that prints its port, until killed
  */
 #include "load_peer.h"
 #include "rounds.h"
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 enum { CLIENTS_MOST = 16384, EVENTS = 256, PIPELINE_MOST = 256, TTL_MS = 600000 };
+enum { ACQUIRE_TTL_MS = 30000 }; /* as the acquisitions of redis-benchmark: old ones expire */
 
 static struct load_peer *peers;
 static size_t peer_count;
@@ -44,8 +46,9 @@ static void load_open_all(uint16_t port, size_t count)
     }
 }
 
-/* Calls `on_reply` for every reply, until `left` is 0. */
+/* Calls `on_reply` for every reply that `next` finds, until `left` is 0. */
 static void load_serve(const uint64_t *left,
+                       bool (*next)(struct load_peer *peer, struct load_reply *out),
                        void (*on_reply)(struct load_peer *peer, const struct load_reply *reply))
 {
     struct epoll_event events[EVENTS];
@@ -56,7 +59,7 @@ static void load_serve(const uint64_t *left,
         for (int i = 0; i < count; i++) {
             struct load_peer *peer = events[i].data.ptr;
             load_receive(peer);
-            while (load_next(peer, &reply))
+            while (next(peer, &reply))
                 on_reply(peer, &reply);
         }
     }
@@ -65,6 +68,7 @@ static void load_serve(const uint64_t *left,
 /* ---- acquire only ---- */
 
 static uint64_t to_send, to_receive, key_number, pipeline = 1;
+static int acquire_ttl_ms = ACQUIRE_TTL_MS;
 
 static void acquire_send(struct load_peer *peer)
 {
@@ -72,7 +76,7 @@ static void acquire_send(struct load_peer *peer)
     size_t length = 0;
     for (; peer->number < pipeline && to_send > 0; peer->number++, to_send--)
         length += load_command(bytes + length, "LOCK.ACQUIRE key:%012" PRIu64 " holder %d",
-                               key_number++, TTL_MS);
+                               key_number++, acquire_ttl_ms);
     load_send(peer, bytes, length);
 }
 
@@ -93,7 +97,64 @@ static void load_acquire(uint16_t port, size_t clients, uint64_t count)
     double since = rounds_seconds();
     for (size_t i = 0; i < clients; i++)
         acquire_send(&peers[i]);
-    load_serve(&to_receive, acquire_on_reply);
+    load_serve(&to_receive, load_next, acquire_on_reply);
+    printf("%.0f\n", (double)count / (rounds_seconds() - since));
+}
+
+/* ---- acquire only, over HTTP ---- */
+
+static void web_send(struct load_peer *peer)
+{
+    char body[96], bytes[LOAD_COMMAND_MAX];
+    if (to_send == 0)
+        return;
+    to_send--;
+    int body_length =
+        snprintf(body, sizeof body, "{\"holder\":\"holder\",\"ttl_ms\":%d}", ACQUIRE_TTL_MS);
+    int length = snprintf(bytes, sizeof bytes,
+                          "POST /v1/locks/key:%012" PRIu64 "/acquire HTTP/1.1\r\n"
+                          "Host: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                          "Content-Length: %d\r\n\r\n%s",
+                          key_number++, body_length, body);
+    load_check(length > 0 && length < (int)sizeof bytes, "a request is too long");
+    load_send(peer, bytes, (size_t)length);
+}
+
+/* A response whose body has not arrived as a whole is left. */
+static bool web_next(struct load_peer *peer, struct load_reply *out)
+{
+    static const char ok[] = "HTTP/1.1 200 ", field[] = "\r\nContent-Length: ";
+    const char *bytes = peer->in + peer->at, *end = peer->in + peer->length;
+    const char *body = memmem(bytes, (size_t)(end - bytes), "\r\n\r\n", 4);
+    if (body == NULL)
+        return false;
+    const char *number = memmem(bytes, (size_t)(body - bytes), field, sizeof field - 1);
+    load_check(number != NULL, "a response without Content-Length");
+    size_t length = strtoul(number + sizeof field - 1, NULL, 10);
+    if ((size_t)(end - body) < 4 + length)
+        return false;
+    out->ok = strncmp(bytes, ok, sizeof ok - 1) == 0;
+    (void)snprintf(out->outcome, sizeof out->outcome, "%.12s", bytes);
+    peer->at += (size_t)(body - bytes) + 4 + length;
+    return true;
+}
+
+static void web_on_reply(struct load_peer *peer, const struct load_reply *reply)
+{
+    load_check(reply->ok, reply->outcome);
+    to_receive--;
+    web_send(peer);
+}
+
+static void load_web(uint16_t port, size_t clients, uint64_t count)
+{
+    load_open_all(port, clients);
+    key_number = (uint64_t)getpid() * 100000000;
+    to_send = to_receive = count;
+    double since = rounds_seconds();
+    for (size_t i = 0; i < clients; i++)
+        web_send(&peers[i]);
+    load_serve(&to_receive, web_next, web_on_reply);
     printf("%.0f\n", (double)count / (rounds_seconds() - since));
 }
 
@@ -131,7 +192,7 @@ static void load_pairs(uint16_t port, size_t clients, uint64_t count)
     double since = rounds_seconds();
     for (size_t i = 0; i < clients; i++)
         pair_send_acquire(&peers[i]);
-    load_serve(&to_receive, pair_on_reply);
+    load_serve(&to_receive, load_next, pair_on_reply);
     printf("%.0f\n", (double)count / (rounds_seconds() - since));
 }
 
@@ -252,6 +313,7 @@ static void load_hold(uint16_t port, uint64_t locks, size_t clients)
     struct load_reply reply;
     char bytes[LOAD_COMMAND_MAX] = "";
     pipeline = 64;
+    acquire_ttl_ms = TTL_MS;
     load_acquire(port, /* clients= */ 1, locks);
     load_open_all(port, clients);
     load_call(&peers[0], &reply, "LOCK.ACQUIRE full holder %d", TTL_MS);
@@ -306,6 +368,8 @@ int main(int count, char **words)
         load_echo();
     else if (strcmp(mode, "acquire") == 0 && count >= 5)
         load_acquire(port, load_number(words[3]), load_number(words[4]));
+    else if (strcmp(mode, "http") == 0 && count == 5)
+        load_web(port, load_number(words[3]), load_number(words[4]));
     else if (strcmp(mode, "pairs") == 0 && count == 5)
         load_pairs(port, load_number(words[3]), load_number(words[4]));
     else if (strcmp(mode, "handover") == 0 && count == 6)

@@ -396,6 +396,10 @@ rows=$(cat <<'ROWS'
 69  | unavailable | not built in: "etcd"                      | serve --stdio --store etcd://h
 64  | usage    | 127.0.0.1:99999                              | serve --listen 127.0.0.1:99999
 70 | failed | /no/such/sock.*: cannot listen: No such file | serve --listen off --unix /no/such/sock
+64  | usage    | --tls-key needs --tls-cert                   | serve --tls-key k
+64  | usage    | --tls-client-ca needs --tls-cert             | serve --tls-client-ca k
+64  | usage    | excludes --stdio and --listen off            | serve --stdio --tls-cert k
+70 | failed | /no/such.pem: No such file | serve --listen 0 --unix off --tls-cert /no/such.pem
 126 | usage    | /etc/passwd: Permission denied; nothing    | check --key k --token 5 -- /etc/passwd
 127 | usage    | /no/such: not found; nothing was changed$    | check --key k --token 5 -- /no/such
 ROWS

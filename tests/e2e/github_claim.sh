@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # leasehold claim for its users: on-github.sh front github_claim.sh PROGRAM. The order, what CMD
 # gets, what people see, success, failure, a worker killed between the two steps of a success, the
-# number of writes, refusals. Prints TAP.
+# number of writes, refusals; then LOCK.CLAIM of the daemon. Prints TAP.
 # shellcheck disable=SC2016 # what is in single quotes is for another shell, or Python
 set -euo pipefail
 
@@ -256,4 +256,16 @@ case_of 'at most 6 with show=off' writes 6 '&show=off'
 case_of 'JSON for machines' json
 case_of 'limits, missing rights, no repository, wrong calls' refusals
 case_of 'a refusal and why name the heartbeats of the holder' explained
+# LOCK.CLAIM of the daemon, as a part of this list.
+"$here/serve_claim.py" "$url" "$program" >"$work/serve" 2>&1 || true
+: >"$work/said"
+while IFS= read -r line; do
+    case $line in
+    'ok '*) tell true "serve: ${line#ok * - }" ;;
+    'not ok '*) tell false "serve: ${line#not ok * - }" ;;
+    1..*) ;;
+    *) printf '%s\n' "$line" ;;
+    esac
+done <"$work/serve"
+verdict 'serve: to its end' grep -q '^1\.\.' "$work/serve"
 finish

@@ -50,6 +50,7 @@ everything_is_there() {
     for name in bin/leasehold include/leasehold{,_admin,_workload}.h share/man/man1/leasehold.1 \
         share/man/man1/leasehold-acquire.1 share/man/man3/leasehold.3 \
         share/leasehold/kubernetes/{kustomization,monitoring/alerts}.yaml \
+        share/leasehold/alerts/{generate.sh,rules.yaml} \
         share/bash-completion/completions/leasehold share/zsh/site-functions/_leasehold \
         share/fish/vendor_completions.d/leasehold.fish \
         share/doc/leasehold/{LICENSE,README.md,CHANGELOG.md,docs/library.md,examples/leader.c}; do

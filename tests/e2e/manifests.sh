@@ -50,25 +50,6 @@ printf 'apiVersion: v1\nkind: Sekret\n' >"$work/none.yaml"
 verdict 'a manifest of no kind is refused: the check can fail' says 1 'no matches for kind' \
     kubectl apply --dry-run=server -f "$work/none.yaml"
 
-# The alerts, by Prometheus' own tool, which make test-full installs.
-rules_of() { # rules_of FILE: what is inside a PrometheusRule
-    kubectl create --dry-run=client -o json -f "$1" |
-        python3 -c 'import json, sys; json.dump(json.load(sys.stdin)["spec"], sys.stdout)'
-}
-if command -v promtool >/dev/null; then
-    rules_of dist/kubernetes/monitoring/alerts.yaml >"$work/rules.yaml"
-    cp tests/e2e/alerts.yaml "$work"
-    verdict 'Prometheus accepts the alerts' says 0 '[0-9]+ rules found' \
-        promtool check rules "$work/rules.yaml"
-    verdict 'each fires when it should, and only then' says 0 SUCCESS \
-        promtool test rules "$work/alerts.yaml"
-    sed -i 's/> 0.001/> 0.1/' "$work/rules.yaml"
-    verdict 'one that fires too late is found: the check can fail' says 1 FAILED \
-        promtool test rules "$work/alerts.yaml"
-else
-    printf '# the alerts are not looked at: there is no promtool\n'
-fi
-
 # The permissions of the Roles, from the API server.
 for folder in dist/kubernetes dist/kubernetes/{workloads,events}; do
     kubectl apply -k "$folder" >"$work/said" 2>&1

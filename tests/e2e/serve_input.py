@@ -5,6 +5,8 @@
 Bytes that are no command get an error and the end of their connection; others live on.
 """
 
+import datetime
+import json
 import os
 import re
 import socket
@@ -247,6 +249,26 @@ def listening_is_optional_and_ports_are_printed():
     assert status == 64 and "--max-connections" in text, (status, text)
 
 
+def the_log_has_a_line_per_class_and_second():
+    """After all the cases above, and the end of the daemon."""
+    lines = [json.loads(line) for line in daemon.logged().splitlines()]
+    refusals = [line for line in lines if "class" in line]
+    for line in refusals:
+        assert list(line) == ["time", "level", "event", "class", "peer", "identity", "count",
+                              "text"], line
+        assert line["count"] > 0 and len(line["text"]) < 200, line
+    found = {line["class"] for line in refusals}
+    assert found == {"protocol_error", "bad_command", "slow_client", "limit_exceeded"}, found
+    for name in found:
+        times = [datetime.datetime.fromisoformat(line["time"].rstrip("Z"))
+                 for line in refusals if line["class"] == name]
+        pauses = [(b - a).total_seconds() for a, b in zip(times, times[1:])][:-1]  # not the last one
+        assert all(pause > 0.99 for pause in pauses), (name, times)
+    counted = sum(line["count"] for line in refusals
+                  if line["class"] in ("protocol_error", "bad_command"))
+    assert counted == refused, (counted, refused)
+
+
 cases = Cases()
 for function in (
         each_broken_command_ends_its_connection, byte_by_byte, empty_commands_are_ignored,
@@ -256,5 +278,7 @@ for function in (
         the_default_socket_in_use_is_skipped, listening_is_optional_and_ports_are_printed):
     cases.run(function.__name__.replace("_", " "), function)
 cases.tell(witness.call("PING") == "PONG", "the first connection lives on")
+refused = int(re.search(r"refused_commands:(\d+)", witness.call("INFO"))[1])
 cases.tell(daemon.kill(15) == 0, "SIGTERM ends the daemon", daemon.logged())
+cases.run("the log has a line per class and second", the_log_has_a_line_per_class_and_second)
 cases.finish()

@@ -7,6 +7,7 @@ failure.
 import atexit
 import collections
 import os
+import random
 import re
 import select
 import shutil
@@ -273,6 +274,52 @@ def waiters(client, key, count):
         return int(re.search(r"blocked_clients:(\d+)", client.call("INFO"))[1]) == count
     until(counted)
     return client.call("LOCK.STATUS", key)
+
+
+def stop(pid):
+    """All its threads: a signal takes a moment."""
+    os.kill(pid, signal.SIGSTOP)
+    def stopped():
+        files = [f"/proc/{pid}/task/{task}/stat" for task in os.listdir(f"/proc/{pid}/task")]
+        return all(") T " in open(file).read() for file in files)
+    until(stopped)
+
+
+class Redis:
+    """A server of its own, which can be stopped, killed and started again."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(dir=folder)
+        for _ in range(20):  # until its port is free
+            self.port = random.randrange(10000, 30000)
+            if self.start():
+                break
+        self.url = f"redis://127.0.0.1:{self.port}"
+        daemons.append(self)
+
+    def start(self):
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
+             "--dir", self.folder, "--appendonly", "yes"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return until(lambda: self.process.poll() is not None or self.cli("PING") == "PONG") and \
+            self.process.poll() is None
+
+    def cli(self, *args):
+        return subprocess.run(["redis-cli", "-p", str(self.port), *args], capture_output=True,
+                              text=True).stdout.strip()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        stop(self.process.pid)
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    end = kill
 
 
 class Cases:

@@ -5,14 +5,15 @@
 Without STORE on a Redis server of its own; with one on that of scripts/on-k8s.sh. Prints TAP.
 """
 
+import concurrent.futures
 import os
-import random
 import signal
 import subprocess
 import sys
 import time
 
-from serve_kit import Cases, Daemon, Error, daemons, encode, folder, pairs, until
+from serve_kit import Cases, Daemon, Error, Redis, encode, pairs, stop, until
+from serve_web import Web
 
 PROGRAM = os.path.realpath(sys.argv[-1])
 STORE = sys.argv[1] if len(sys.argv) > 2 else None
@@ -42,42 +43,6 @@ WATERMARK.ADVANCE w3 4 5
 WATERMARK.SET w4 5 test"""
 
 
-class Redis:
-    """A server of its own, which can be stopped, killed and started again."""
-
-    def __init__(self):
-        for _ in range(20):  # until its port is free
-            self.port = random.randrange(10000, 30000)
-            if self.start():
-                break
-        self.url = f"redis://127.0.0.1:{self.port}"
-        daemons.append(self)
-
-    def start(self):
-        self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
-             "--dir", folder, "--appendonly", "yes"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        return until(lambda: self.process.poll() is not None or self.cli("PING") == "PONG") and \
-            self.process.poll() is None
-
-    def cli(self, *args):
-        return subprocess.run(["redis-cli", "-p", str(self.port), *args], capture_output=True,
-                              text=True).stdout.strip()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def stop(self):
-        stop(self.process.pid)
-
-    def go_on(self):
-        self.process.send_signal(signal.SIGCONT)
-
-    end = kill
-
-
 class Api:
     """The API server of scripts/on-k8s.sh."""
 
@@ -105,18 +70,9 @@ class Api:
 
 
 server = Redis() if STORE is None else Api()
-daemon = Daemon(PROGRAM, server.url, "--store-timeout", f"{TIMEOUT_S}s")
+daemon = Daemon(PROGRAM, server.url, "--store-timeout", f"{TIMEOUT_S}s", http="127.0.0.1:0")
 first = daemon.connect()
 token = first.token("LOCK.ACQUIRE", "held", "w", HOUR)
-
-
-def stop(pid):
-    """All its threads: a signal takes a moment."""
-    os.kill(pid, signal.SIGSTOP)
-    def stopped():
-        files = [f"/proc/{pid}/task/{task}/stat" for task in os.listdir(f"/proc/{pid}/task")]
-        return all(") T " in open(file).read() for file in files)
-    until(stopped)
 
 
 def every_verb_is(outcome):
@@ -137,10 +93,29 @@ def every_verb_is(outcome):
     assert took < TIMEOUT_S + SLACK_S, f"{took:.1f} s"
 
 
+def by_http(line):
+    with Web(daemon.web) as web:
+        status, reply = web.send(line.replace("TOKEN", token).split())
+        return status, reply["outcome"], int(web.response.getheader("Retry-After", "0"))
+
+
+def every_path_is_unavailable():
+    lines = CALLS.splitlines()
+    with concurrent.futures.ThreadPoolExecutor(len(lines)) as pool:
+        replies = list(pool.map(by_http, lines))
+    wrong = [pair for pair in zip(lines, replies)
+             if pair[1][:2] != (503, "unavailable") or not 1 <= pair[1][2] <= 60]
+    assert not wrong, "\n".join(map(repr, wrong))
+    with Web(daemon.web) as web:
+        assert web.request("GET", "/readyz")[0] == 503
+        assert web.request("GET", "/healthz")[0] == 200
+
+
 def a_stopped_store_is_unavailable():
     server.stop()
     try:
         every_verb_is("unavailable")
+        every_path_is_unavailable()
         subscriptions_are_refused()
     finally:
         server.go_on()
@@ -165,6 +140,8 @@ def a_dead_store_is_unavailable():
 
 def it_is_served_again():
     until(lambda: first.call("LOCK.RENEW", "held", token)["outcome"] == "ok")
+    with Web(daemon.web) as web:
+        until(lambda: web.request("GET", "/readyz")[0] == 200)
     assert first.call("LOCK.ACQUIRE", "held", "v", HOUR)["outcome"] == "busy"
 
 

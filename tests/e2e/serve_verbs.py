@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every verb of the daemon with every outcome: serve_verbs.py STORE PROGRAM
 
-One table of rows, played with RESP2 and RESP3 over TCP, a unix socket and pipes (--stdio). A row is
+One table of rows, played with RESP2 and RESP3 over TCP, a unix socket and pipes (--stdio), and by
+HTTP except for what only RESP has. A row is
     outcome | pattern | command ; command …
 The last command is judged. Its outcome is that of the reply's map; "ERR" and other codes are
 errors; "=" is a reply without outcome. The pattern is of the text or the error, otherwise of the
@@ -17,6 +18,7 @@ import shlex
 import sys
 
 from serve_kit import Cases, Daemon, Error, Pipes, encode, folder
+from serve_web import FIELDS, PATHS, Web
 
 FIXTURES = """
 held      | LOCK.ACQUIRE ~held wfe-7 3600000
@@ -93,6 +95,8 @@ ERR      | ERR                                 | LOCK.ACQUIRE_ALL 0 w 60000 ID x
 ERR      | ERR                                 | LOCK.ACQUIRE_ALL x ~k w 60000
 ERR | ERR | LOCK.ACQUIRE_ALL 17 a b c d e f g h i j k l m n o p q w 60000
 stale    | nothing waits under this request id | LOCK.CANCEL ~nothing
+ERR      | LOCK.CLAIM needs a github:// store  | LOCK.CLAIM ready w 60000 WAIT 5 ORDER number
+ERR      | usage: LOCK.CLAIM label holder      | LOCK.CLAIM ready w
 ok       | ^ok: ~kept                          | LOCK.RENEW ~kept {kept} 3600000
 ok       | 'ends_in_ms': 3600000               | LOCK.RENEW ~kept {kept}
 stale    | nothing was changed                 | LOCK.RENEW ~changed {old}
@@ -249,7 +253,8 @@ PUSH     | ^\['unsubscribe', '~s/', 0\]$       | UNSUBSCRIBE ~s/
 =        | ^RESET$                             | RESET
 =        | 'proto', 2                          | HELLO
 =        | ^OK$                                | QUIT
-"""}
+""",
+    "http": ""}
 TIMED = {"LOCK.ACQUIRE", "ONCE.BEGIN"}  # verbs that promise ends_in_ms with a token
 
 
@@ -331,6 +336,23 @@ def as_list(reply):
     return [item for pair in reply.items() for item in pair] if isinstance(reply, dict) else reply
 
 
+def rows_by_http(rows):
+    """Those with a path, and not about words. Texts name fields instead of words."""
+    kept = []
+    for row in rows:
+        commands = re.split(r"(?<!\\)\|", row, maxsplit=2)[2].split(" ; ")
+        if all(command.split()[0].upper() in {*PATHS, "LOCK.ACQUIRE_ALL"} for command in commands):
+            if not re.search(r"arguments|usage:|unknown word|given twice|needs a value|ASYNC|-1 *$"
+                             r"|ALL (5|0|x|17) |META \{$|LONG512", row):
+                head, rest = row.rsplit("|", 1)
+                for word, field in FIELDS.items():
+                    head = head.replace(f"{word} needs a number", f"{field} needs a number")
+                head = head.replace("ttl_ms must be a number ", "ttl_ms must be a number *")
+                head = head.replace("META needs a JSON object", "meta needs a JSON object")
+                kept.append(head + "|" + rest)
+    return kept
+
+
 def play(cases, name, make, number, protocol, rows):
     with make() as client:
         one = Pass(client, number, protocol)
@@ -340,13 +362,13 @@ def play(cases, name, make, number, protocol, rows):
             cases.tell(False, f"{name}: the fixtures", repr(error))
             return one
         wrong = []
-        for line in rows + ROWS_OF_WATCHES[protocol].strip().splitlines():
+        rows = rows + ROWS_OF_WATCHES[protocol].strip().splitlines()
+        for line in rows:
             try:
                 one.row(line)
             except Exception as error:  # each row is judged on its own
                 wrong.append(f"{line}\n{error!r}")
-        one.rows = len(rows) + len(ROWS_OF_WATCHES[protocol].strip().splitlines())
-        cases.tell(not wrong, f"{name}: {one.rows} rows", "\n".join(wrong))
+        cases.tell(not wrong, f"{name}: {len(rows)} rows", "\n".join(wrong))
     return one
 
 
@@ -358,7 +380,7 @@ def main():
     rows = rows.strip().splitlines()
     rows = [row for row in rows if row]
     cases = Cases()
-    daemon = Daemon(program, store, unix=f"{folder}/serve.sock")
+    daemon = Daemon(program, store, unix=f"{folder}/serve.sock", http="127.0.0.1:0")
     ways = [("RESP2, TCP", 2, lambda: daemon.connect(2)),
             ("RESP3, TCP", 3, lambda: daemon.connect(3)),
             ("RESP3, unix socket", 3, lambda: daemon.connect(3, unix=True)),
@@ -368,6 +390,7 @@ def main():
     for number, (name, protocol, make) in enumerate(ways):
         one = play(cases, name, make, number, protocol, rows)
         verbs, outcomes = verbs | one.verbs, outcomes | one.outcomes
+    play(cases, "HTTP", lambda: Web(daemon.web), len(ways), "http", rows_by_http(rows))
     with daemon.connect() as client:
         client.send(b"*2\r\n$7\r\nCOMMAND\r\n$4\r\nLIST\r\n")
         table = set(client.read())

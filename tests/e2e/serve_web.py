@@ -1,190 +1,126 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of HTTP/1.1 for the tests of `leasehold serve`: it sends any bytes, reads responses and
-server-sent events, and checks the form of all that it reads.
+"""A client of the daemon's HTTP face that takes the words of RESP commands, so that one table of
+commands is played by both protocols. It knows paths and fields by its own table, and checks that
+the status of a response is the one of its outcome.
 """
 
+import http.client
 import json
-import re
-import select
-import socket
-import time
+import urllib.parse
 
-from serve_kit import WAIT_S, Closed
+from serve_kit import WAIT_S, Error
 
-FORM = re.compile(rb"HTTP/1\.1 (\d{3}) ([A-Za-z ]+)\Z")
-
-
-class Response:
-    """A status, fields by their names in lower case, and a body."""
-
-    def __init__(self, status, fields, body):
-        self.status, self.fields, self.body = status, fields, body
-        self.closes = fields.get("connection") == "close"
-
-    @property
-    def json(self):
-        assert self.fields["content-type"] == "application/json", self.fields
-        value = json.loads(self.body)
-        assert isinstance(value, dict) and (not self.body or "\n" not in self.body.decode()), value
-        return value
-
-    @property
-    def text(self):
-        return self.json["text"]
-
-    def __repr__(self):
-        return f"{self.status} {self.fields} {self.body[:300]!r}"
+STATUSES = {"ok": 200, "done": 200, "usage": 400, "denied": 403, "busy": 409, "lost": 410,
+            "stale": 412, "mismatch": 422, "cooling": 423, "failed": 500, "unavailable": 503}
+# verb: method, path, positional arguments behind the key
+PATHS = {
+    "LOCK.ACQUIRE": ("POST", "/v1/locks/{}/acquire", "holder ttl_ms"),
+    "LOCK.RENEW": ("POST", "/v1/locks/{}/renew", "token ttl_ms"),
+    "LOCK.RELEASE": ("POST", "/v1/locks/{}/release", "token"),
+    "LOCK.STATUS": ("GET", "/v1/locks/{}", ""),
+    "LOCK.LIST": ("GET", "/v1/locks", "prefix"),
+    "LOCK.HISTORY": ("GET", "/v1/locks/{}/history", ""),
+    "LOCK.BREAK": ("POST", "/v1/locks/{}/break", "reason"),
+    "LOCK.CLEAR": ("POST", "/v1/locks/{}/clear", ""),
+    "ONCE.BEGIN": ("POST", "/v1/once/{}/begin", "holder ttl_ms"),
+    "ONCE.RENEW": ("POST", "/v1/once/{}/renew", "token ttl_ms"),
+    "ONCE.FINISH": ("POST", "/v1/once/{}/finish", "token"),
+    "ONCE.ABANDON": ("POST", "/v1/once/{}/abandon", "token"),
+    "ONCE.MARK": ("POST", "/v1/once/{}/mark", ""),
+    "ONCE.STATUS": ("GET", "/v1/once/{}", ""),
+    "WATERMARK.GET": ("GET", "/v1/watermarks/{}", ""),
+    "WATERMARK.BEGIN": ("POST", "/v1/watermarks/{}/begin", ""),
+    "WATERMARK.ADVANCE": ("PUT", "/v1/watermarks/{}", "expected value"),
+    "WATERMARK.SET": ("PUT", "/v1/watermarks/{}", "value reason"),
+}
+FIELDS = {"WAIT": "wait_ms", "LIMIT": "limit", "PRIORITY": "priority", "COOLDOWN": "cooldown_ms",
+          "LOCKDELAY": "lock_delay_ms", "META": "meta", "ID": "request_id", "AFTER": "after",
+          "COUNT": "count", "PAYLOAD": "payload", "KEEP": "keep_ms", "STATUS": "status",
+          "RESULT": "result", "OVERLAP": "overlap_ms"}
+FLAGS = {"SHARED": "shared", "CACHED": "cached", "RAW": "raw", "NOW": "now"}
+NUMBERS = {"ttl_ms", "wait_ms", "limit", "priority", "cooldown_ms", "lock_delay_ms", "count",
+           "keep_ms", "status", "overlap_ms"}
 
 
 class Web:
-    """One connection."""
+    """One keep-alive connection."""
 
-    def __init__(self, address, receive_buffer=None):
-        self.socket = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
-        if receive_buffer is not None:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(WAIT_S)
-        self.socket.connect(address)
-        self.data = b""
-
-    def close(self):
-        self.socket.close()
+    def __init__(self, address, secret=None, tls=None):
+        kind = http.client.HTTPSConnection if tls else http.client.HTTPConnection
+        self.connection = kind(*address, timeout=WAIT_S, **({"context": tls} if tls else {}))
+        self.secret = secret
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.close()
+        self.connection.close()
 
-    def send(self, data):
-        try:
-            self.socket.sendall(data)
-        except (BrokenPipeError, ConnectionResetError) as error:
-            raise Closed() from error
+    def request(self, method, path, body=None, **fields):
+        """The status and the body, as JSON if it is JSON."""
+        if body is not None:
+            fields.setdefault("Content-Type", "application/json")
+            body = body if isinstance(body, (str, bytes)) else json.dumps(body)
+        if self.secret is not None:
+            fields["Authorization"] = f"Bearer {self.secret}"
+        self.connection.request(method, path, body, fields)
+        response = self.connection.getresponse()
+        data, self.response = response.read(), response
+        if response.getheader("Content-Type") == "application/json":
+            return response.status, json.loads(data)
+        return response.status, data.decode()
 
-    def trickle(self, data):
-        """Byte by byte, as far as the daemon reads."""
-        try:
-            for at in range(len(data)):
-                self.socket.sendall(data[at:at + 1])
-        except (BrokenPipeError, ConnectionResetError):
-            pass
+    @staticmethod
+    def value(name, text):
+        if name == "meta":
+            try:
+                return json.loads(text)
+            except ValueError:
+                return text
+        if name in NUMBERS:
+            try:
+                return int(text)
+            except ValueError:
+                return text
+        return text
 
-    def fill(self, ends):
-        if not select.select([self.socket], [], [], max(0, ends - time.monotonic()))[0]:
-            raise TimeoutError(f"no response; {self.data[:300]!r}")
-        try:
-            more = self.socket.recv(1 << 16)
-        except ConnectionResetError as error:
-            raise Closed() from error
-        if not more:
-            raise Closed()
-        self.data += more
+    def send(self, words):
+        """Sends the command; the status and the body."""
+        verb, rest, members = words[0].upper(), list(words[1:]), {}
+        if verb == "LOCK.ACQUIRE_ALL":
+            count = int(rest.pop(0))
+            members["keys"] = [rest.pop(0) for _ in range(count)]
+            method, path, names = "POST", "/v1/acquire", "holder ttl_ms"
+        else:
+            method, path, names = PATHS[verb]
+        if "{}" in path:
+            path = path.format(urllib.parse.quote(rest.pop(0), safe=""))
+        for name in names.split():
+            if rest and rest[0].upper() not in {*FIELDS, *FLAGS}:
+                members[name] = self.value(name, rest.pop(0))
+        while rest:
+            word = rest.pop(0).upper()
+            if word in FLAGS:
+                members[FLAGS[word]] = True
+            else:
+                members[FIELDS[word]] = self.value(FIELDS[word], rest.pop(0))
+        if method == "GET":
+            members = {name: str(value).lower() if value is True else value
+                       for name, value in members.items()}
+            query = urllib.parse.urlencode(members, quote_via=urllib.parse.quote)
+            return self.request(method, path + ("?" + query if query else ""))
+        return self.request(method, path, members)
 
-    def take(self, length, ends):
-        while len(self.data) < length:
-            self.fill(ends)
-        taken, self.data = self.data[:length], self.data[length:]
-        return taken
-
-    def until(self, mark, ends):
-        """What is before the mark, which is taken too."""
-        while (at := self.data.find(mark)) < 0:
-            self.fill(ends)
-        taken, self.data = self.data[:at], self.data[at + len(mark):]
-        return taken
-
-    def head(self, timeout=WAIT_S):
-        """The status and the fields of a response."""
-        lines = self.until(b"\r\n\r\n", time.monotonic() + timeout).split(b"\r\n")
-        first = FORM.match(lines[0])
-        assert first, lines
-        fields = {}
-        for line in lines[1:]:
-            name, value = line.decode("ascii").split(": ", 1)
-            assert name.lower() not in fields, lines
-            fields[name.lower()] = value
-        return int(first[1]), fields
-
-    def read(self, method="GET", timeout=WAIT_S):
-        """The next final response."""
-        status, fields = self.head(timeout)
-        assert status >= 200, status
-        assert fields["x-content-type-options"] == "nosniff", fields
-        assert fields["cache-control"] == "no-store", fields
-        assert "set-cookie" not in fields and "access-control-allow-origin" not in fields, fields
-        length = int(fields["content-length"])
-        body = self.take(length if method != "HEAD" else 0, time.monotonic() + timeout)
-        response = Response(status, fields, body)
-        if status >= 400 and method != "HEAD":
-            outcome = response.json["outcome"]
-            assert response.text.startswith(f"{outcome}: "), response
-        return response
-
-    def call(self, method, path, body=None, timeout=WAIT_S, **fields):
-        """Sends a request, a body as JSON; its response."""
-        self.send(request(method, path, body, **fields))
-        return self.read(method, timeout)
-
-    def ends(self, timeout=WAIT_S):
-        """Reads to the end of the connection; what came before it."""
-        ends = time.monotonic() + timeout
-        try:
-            while True:
-                self.fill(ends)
-        except Closed:
-            return self.data
-
-    def quiet(self, seconds):
-        """True if nothing arrives for so long."""
-        return not self.data and not select.select([self.socket], [], [], seconds)[0]
-
-
-def request(method, path, body=None, version="1.1", **fields):
-    """The bytes of a request; `Content_Type="x"` is the field Content-Type, None leaves it out."""
-    data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-    head = {"Host": "localhost"}
-    if body is not None:
-        head.update({"Content-Type": "application/json", "Content-Length": len(data)})
-    head.update({name.replace("_", "-"): value for name, value in fields.items()})
-    lines = [f"{method} {path} HTTP/{version}"]
-    lines += [f"{name}: {value}" for name, value in head.items() if value is not None]
-    return "\r\n".join(lines + ["", ""]).encode() + data
-
-
-class Event:
-    def __init__(self, text):
-        lines = dict(line.split(": ", 1) for line in text.split("\n"))
-        assert list(lines) == ["id", "event", "data"], text
-        self.id, self.name, self.data = lines["id"], lines["event"], json.loads(lines["data"])
-        self.instance, number = re.fullmatch(r"([0-9a-f]{16})-(\d+)", self.id).groups()
-        self.number = int(number)
-
-    def __repr__(self):
-        return f"{self.name} {self.id} {self.data}"
-
-
-class Stream(Web):
-    """GET /v1/watch. Comments are counted, not returned."""
-
-    def __init__(self, address, prefix=None, last=None, receive_buffer=None):
-        super().__init__(address, receive_buffer)
-        self.comments = 0
-        path = "/v1/watch" + (f"?prefix={prefix}" if prefix is not None else "")
-        self.send(request("GET", path, Last_Event_ID=last))
-        status, fields = self.head()
-        assert status == 200 and fields["content-type"] == "text/event-stream", (status, fields)
-        assert fields["cache-control"] == "no-store" and "content-length" not in fields, fields
-        self.ready = self.event()
-        assert self.ready.name == "ready", self.ready
-
-    def event(self, timeout=WAIT_S):
-        ends = time.monotonic() + timeout
-        while True:
-            text = self.until(b"\n\n", ends).decode()
-            if not text.startswith(":"):
-                return Event(text)
-            self.comments += 1
-
-    def events(self, count):
-        return [self.event() for _ in range(count)]
+    def call(self, *words):
+        """As Client.call(): the map, or an error."""
+        status, reply = self.send(words)
+        assert STATUSES[reply["outcome"]] == status or (
+            status, reply["outcome"]) == (401, "denied"), (words, status, reply)
+        if reply["outcome"] == "usage":
+            assert reply["text"].startswith("usage: "), reply
+            return Error("ERR " + reply["text"][len("usage: "):])
+        if status == 401:
+            return Error("NOAUTH " + reply["text"])
+        if reply["outcome"] == "denied" and "token" not in reply:
+            return Error("NOPERM " + reply["text"])
+        return reply

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The pages for new users, typed in: tour.sh PROGRAM PAGE... Every block of a page with "$ " lines
 # is run, line by line, in one shell for each page, and the output is compared with the page: except
-# numbers and times, and "…" matches anything. All pages use one home and one store, one after the
-# other, as a reader would. Prints TAP.
+# numbers and times, and "…" matches anything. Three digits alone on a line are a status of HTTP,
+# and compared. All pages use one home and one store, one after the other, as a reader would. Prints
+# TAP.
 set -euo pipefail
 
 program=$(realpath "$1")
@@ -19,10 +20,12 @@ at_end() { [[ -z $shell ]] || kill "$shell" 2>/dev/null || true; }
 mkdir "$work/bin" "$work/home"
 ln -s "$program" "$work/bin/leasehold"
 export PATH=$work/bin:$PATH HOME=$work/home LEASEHOLD_STORE=file:$work/home/locks.log
+export no_proxy=127.0.0.1
 
 # The expected output of a typed line, as a regular expression for the whole of it.
 pattern_of() {
-    sed -E 's/[][\.*^$+?(){}|]/\\&/g; s/[0-9]+[a-zA-Z]*([0-9]+[a-z]*)*/[0-9a-zA-Z]+/g; s/ ?…/.*/g'
+    sed -E '/^[1-5][0-9]{2}$/b
+        s/[][\.*^$+?(){}|]/\\&/g; s/[0-9]+[a-zA-Z]*([0-9]+[a-z]*)*/[0-9a-zA-Z]+/g; s/ ?…/.*/g'
 }
 
 # Types one line into the shell of this page and reads its output until the next prompt.

@@ -20,9 +20,12 @@ static struct daemon *served;
 static struct peer *ann, *bob, *eve;
 static bool cancel_is_late; /* the grant was decided before: lh_cancel() has no effect */
 
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 void __real_lh_cancel(struct lh_request *request);
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 void __wrap_lh_cancel(struct lh_request *request);
 
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 void __wrap_lh_cancel(struct lh_request *request)
 {
     if (!cancel_is_late)

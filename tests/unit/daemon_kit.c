@@ -16,18 +16,24 @@
 
 enum { KIT_MOST_MS = 20000, FLAT_SIZE = 2 << 20, SETTLE_TURNS = 10 };
 
-static void kit_log(void *user, enum daemon_level level, const char *event, const char *text)
+static void (*kit_reader)(const struct daemon_line *line);
+
+void kit_read_log(void (*reader)(const struct daemon_line *line))
+{
+    kit_reader = reader;
+}
+
+static void kit_log(void *user, const struct daemon_line *line)
 {
     (void)user;
-    (void)level;
-    (void)event;
-    (void)text;
+    if (kit_reader != NULL)
+        kit_reader(line);
 }
 
 static const struct daemon_options kit_options = {
     .connections_max = 100, .store = "memory:", .log = kit_log};
 
-struct daemon *kit_daemon_on(const char *url)
+static struct daemon *kit_open(const char *url, const struct daemon_options *with)
 {
     struct lh_client *client = NULL;
     struct lh_report report = LH_REPORT_INIT;
@@ -37,9 +43,19 @@ struct daemon *kit_daemon_on(const char *url)
         fprintf(stderr, "%s\n", report.text);
         abort();
     }
-    struct daemon *daemon = daemon_new(&client, &kit_options);
+    struct daemon *daemon = daemon_new(&client, with);
     ASSERT(daemon != NULL);
     return daemon;
+}
+
+struct daemon *kit_daemon_on(const char *url)
+{
+    return kit_open(url, &kit_options);
+}
+
+struct daemon *kit_daemon_with(const struct daemon_options *with)
+{
+    return kit_open("memory:", with);
 }
 
 struct daemon *kit_daemon_new(void)
@@ -62,10 +78,18 @@ static struct peer *peer_open(struct daemon *daemon, enum connection_protocol pr
     int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair);
     if (peer == NULL || failed != 0)
         abort();
-    connection_open(daemon, pair[0], pair[0], "peer", protocol);
+    peer->connection = connection_open(daemon, pair[0], pair[0], "peer", protocol,
+                                       /* tls= */ NULL);
+    ASSERT(peer->connection != NULL);
     peer->daemon = daemon;
     peer->file = pair[1];
-    peer->connection = LIST_ENTRY(daemon->connections.last, struct daemon_connection, node);
+    return peer;
+}
+
+struct peer *peer_from(struct daemon *daemon, const struct listener_peer *from)
+{
+    struct peer *peer = peer_new(daemon);
+    auth_start(peer->connection, from);
     return peer;
 }
 

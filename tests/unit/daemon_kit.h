@@ -23,12 +23,18 @@ struct peer {
 struct daemon *kit_daemon_new(void);
 /* On another store than memory:. */
 struct daemon *kit_daemon_on(const char *url);
+/* Of all daemons from now on; NULL: nobody reads it. */
+void kit_read_log(void (*reader)(const struct daemon_line *line));
+/* The options stay the caller's. */
+struct daemon *kit_daemon_with(const struct daemon_options *options);
 /* One turn of the loop, which waits at most that long for something to do. */
 void kit_daemon_turn(struct daemon *daemon, int most_ms);
 
 struct peer *peer_new(struct daemon *daemon);
 /* One that speaks HTTP. */
 struct peer *peer_new_web(struct daemon *daemon);
+/* As if a listener had accepted it. */
+struct peer *peer_from(struct daemon *daemon, const struct listener_peer *from);
 /* Closes it, and turns until the daemon has noticed. */
 void peer_free(struct peer *peer);
 void peer_send_bytes(struct peer *peer, const char *bytes, size_t length);

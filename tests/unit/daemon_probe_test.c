@@ -170,7 +170,7 @@ static void a_stopping_daemon_is_not_ready(void **state)
     struct asker asker;
     (void)state;
     served = kit_daemon_new();
-    served->stopping = true;
+    served->draining = true;
     ask(&asker);
     assert_int_equal(asker.calls, 1);
     assert_false(asker.up);

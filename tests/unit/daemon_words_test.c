@@ -45,6 +45,7 @@ static const struct {
     {"STATUS", WORD_STATUS, WITH_NUMBER, AT(status), "0", "255", "-1", "256"},
     {"RESULT", WORD_RESULT, WITH_TEXT, AT(result), "", "x", NULL, NULL},
     {"OVERLAP", WORD_OVERLAP, WITH_NUMBER, AT(overlap_ms), "1", "86400000", "0", "86400001"},
+    {"ORDER", WORD_ORDER, WITH_TEXT, AT(order), "", "x", NULL, NULL},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
@@ -70,7 +71,7 @@ static void every_bit_has_a_row(void **state)
         assert_int_equal(bits & rows[i].bit, 0);
         bits |= rows[i].bit;
     }
-    assert_int_equal(bits, 2 * WORD_OVERLAP - 1);
+    assert_int_equal(bits, 2 * WORD_ORDER - 1);
     assert_int_equal(words_find("wait"), WORD_WAIT);
     assert_int_equal(words_find(""), 0);
     assert_int_equal(words_find("WAITS"), 0);

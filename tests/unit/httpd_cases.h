@@ -12,6 +12,7 @@ struct httpd_accepted {
     const char *bytes;
     size_t length;
     const char *summary;
+    size_t continues; /* "100 Continue" is sent so often if the bytes arrive one by one */
 };
 
 struct httpd_refused {

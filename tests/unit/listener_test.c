@@ -100,7 +100,7 @@ static int connect_path(void)
 static enum listener_unix_result open_path(struct listener **out)
 {
     text_clear(&why);
-    return listener_open_unix(kit_net, path, &callbacks, out, &why);
+    return listener_open_unix(kit_net, path, 0600, &callbacks, out, &why);
 }
 
 static int option_of(int file, int level, int name)
@@ -135,12 +135,16 @@ static void addresses_take_several_forms(void **state)
 {
     static const struct {
         const char *address, *shown;
-    } forms[] = {{"127.0.0.1:0", "127.0.0.1:"},
-                 {"localhost:0", "127.0.0.1:"},
-                 {"0", "127.0.0.1:"},
-                 {"[::1]:0", "[::1]:"},
-                 {":0", "[::]:"},
-                 {"0.0.0.0:0", "0.0.0.0:"}};
+        bool loopback;
+    } forms[] = {{"127.0.0.1:0", "127.0.0.1:", true},
+                 {"127.9.8.7:0", "127.9.8.7:", true},
+                 {"localhost:0", "127.0.0.1:", true},
+                 {"0", "127.0.0.1:", true},
+                 {"[::1]:0", "[::1]:", true},
+                 {"[::ffff:127.0.0.1]:0", "127.0.0.1:", true},
+                 {"[::ffff:0.0.0.0]:0", "0.0.0.0:", false},
+                 {":0", "[::]:", false},
+                 {"0.0.0.0:0", "0.0.0.0:", false}};
     static const char *const bad[] = {"",       "x",       ":",          "::1:7379", "[::1]",
                                       "[::1]7", "[]:7379", "host:-1",    "host:",    "host:65536",
                                       "7379 ",  "host:1x", "host:100000"};
@@ -154,6 +158,7 @@ static void addresses_take_several_forms(void **state)
         assert_true(listener_port(listener) > 0);
         (void)snprintf(expected, sizeof expected, "%s%u", forms[i].shown, listener_port(listener));
         assert_string_equal(shown, expected);
+        assert_true(listener_is_loopback(listener) == forms[i].loopback);
         listener_free(&listener);
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -201,6 +206,7 @@ static void a_unix_socket_knows_its_peer(void **state)
     assert_int_equal(last_peer.pid, getpid());
     assert_int_equal(last_peer.uid, getuid());
     assert_int_equal(listener_port(listener), 0);
+    assert_true(listener_is_loopback(listener));
     text_init(&text, shown, sizeof shown);
     listener_describe(listener, &text);
     assert_int_equal(strncmp(shown, "unix:/tmp/listener_", 19), 0);
@@ -209,6 +215,29 @@ static void a_unix_socket_knows_its_peer(void **state)
     listener_free(&listener);
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(access(lock_path, F_OK), -1);
+}
+
+/* Also with a umask, which the kernel applies to the file of a socket. */
+static void a_unix_socket_has_its_mode(void **state)
+{
+    static const unsigned modes[] = {0600, 0660, 0666, 0777, 0620};
+    static const mode_t masks[] = {0, 022, 077, 0177};
+    struct stat status;
+    (void)state;
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        for (size_t j = 0; j < sizeof masks / sizeof masks[0]; j++) {
+            mode_t before = umask(masks[j]);
+            text_clear(&why);
+            enum listener_unix_result result =
+                listener_open_unix(kit_net, path, modes[i], &callbacks, &listener, &why);
+            (void)umask(before);
+            assert_int_equal(result, LISTENER_OPEN);
+            assert_int_equal(lstat(path, &status), 0);
+            if ((status.st_mode & 07777) != modes[i])
+                fail_msg("%o with %o: %o", modes[i], masks[j], status.st_mode & 07777);
+            listener_free(&listener);
+        }
+    }
 }
 
 /* As a killed process leaves it behind: a socket file and a lock file without a lock. */
@@ -267,10 +296,11 @@ static void another_file_is_left_alone(void **state)
     char longer[256];
     memset(longer, 'x', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
-    assert_int_equal(listener_open_unix(kit_net, longer, &callbacks, &listener, &why),
+    assert_int_equal(listener_open_unix(kit_net, longer, 0600, &callbacks, &listener, &why),
                      LISTENER_FAILED);
-    assert_int_equal(listener_open_unix(kit_net, "/nowhere/at/all", &callbacks, &listener, &why),
-                     LISTENER_FAILED);
+    assert_int_equal(
+        listener_open_unix(kit_net, "/nowhere/at/all", 0600, &callbacks, &listener, &why),
+        LISTENER_FAILED);
 }
 
 static void a_replaced_file_is_not_removed(void **state)
@@ -434,6 +464,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(all_interfaces_show_a_v4_peer, begin, finish),
         cmocka_unit_test_setup_teardown(a_port_in_use_is_named, begin, finish),
         cmocka_unit_test_setup_teardown(a_unix_socket_knows_its_peer, begin, finish),
+        cmocka_unit_test_setup_teardown(a_unix_socket_has_its_mode, begin, finish),
         cmocka_unit_test_setup_teardown(a_stale_socket_is_replaced, begin, finish),
         cmocka_unit_test_setup_teardown(a_live_socket_is_not_replaced, begin, finish),
         cmocka_unit_test_setup_teardown(another_file_is_left_alone, begin, finish),

@@ -457,6 +457,44 @@ static void a_few_at_a_time_and_in_order(void **state)
     assert_int_equal(left, 16);
 }
 
+static void a_record_may_become_longer_and_shorter(void **state)
+{
+    (void)state;
+    static char bytes[3000];
+    static const size_t lengths[] = {10, 2999, 3, 500, 2000, 2999, 1};
+    uint64_t revision = 0;
+    memset(bytes, 'x', sizeof bytes);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        struct store_request write =
+            swapping("k", i == 0 ? if_absent : if_revision(revision), "short");
+        bytes[lengths[i] - 1] = (char)('0' + i);
+        write.bytes = bytes;
+        write.length = lengths[i];
+        assert_int_equal(submit(write)->result, REPLY_OK);
+        revision = heard.reply.written.revision;
+        assert_non_null(read_key("k"));
+        assert_int_equal(heard.reply.length, lengths[i]);
+        assert_memory_equal(heard.bytes, bytes, lengths[i]);
+    }
+}
+
+static void many_keys_are_found_while_the_table_grows(void **state)
+{
+    enum { KEYS = 3000 };
+    char key[16];
+    (void)state;
+    for (int i = 0; i < KEYS; i++) {
+        (void)snprintf(key, sizeof key, "key-%d", i);
+        assert_int_equal(submit(swapping(key, if_absent, key))->result, REPLY_OK);
+    }
+    for (int i = 0; i < KEYS; i++) {
+        (void)snprintf(key, sizeof key, "key-%d", i);
+        assert_string_equal(read_key(key), key);
+        assert_int_equal(submit(swapping(key, if_absent, key))->result, REPLY_CONFLICT);
+    }
+    assert_null(read_key("key-x"));
+}
+
 int main(void)
 {
 #define STORE_TEST(name) cmocka_unit_test_setup_teardown(name, open_store, close_store)
@@ -479,6 +517,8 @@ int main(void)
         STORE_TEST(a_callback_may_ask_again),
         STORE_TEST(an_expired_id_is_dropped_at_the_next_write),
         STORE_TEST(a_few_at_a_time_and_in_order),
+        STORE_TEST(a_record_may_become_longer_and_shorter),
+        STORE_TEST(many_keys_are_found_while_the_table_grows),
     };
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }

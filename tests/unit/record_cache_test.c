@@ -14,7 +14,7 @@ static struct record_cache record_cache;
 static int open_knowledge(void **state)
 {
     (void)state;
-    return record_cache_init(&record_cache) ? 0 : -1;
+    return record_cache_init(&record_cache, RECORD_CACHE_BYTES_MAX) ? 0 : -1;
 }
 
 static int close_knowledge(void **state)
@@ -117,6 +117,23 @@ static void the_room_is_bounded(void **state)
     record_cache_unref(&record_cache, used);
 }
 
+static void a_small_cache_keeps_the_newest(void **state)
+{
+    (void)state;
+    record_cache_done(&record_cache);
+    assert_true(record_cache_init(&record_cache, RECORD_CACHE_BYTES_AT_ONCE));
+    char key[16], bytes[1024] = "";
+    for (int i = 0; i < 200; i++) {
+        (void)snprintf(key, sizeof key, "k%d", i);
+        struct record_cache_entry *entry = record_cache_ref(&record_cache, key);
+        hear(entry, 1, bytes, sizeof bytes);
+        record_cache_unref(&record_cache, entry);
+        assert_true(record_cache.bytes <= RECORD_CACHE_BYTES_AT_ONCE);
+    }
+    assert_null(record_cache_find(&record_cache, "k0"));
+    assert_non_null(record_cache_find(&record_cache, "k180"));
+}
+
 static void many_keys_are_found(void **state)
 {
     (void)state;
@@ -145,6 +162,7 @@ int main(void)
         KNOWLEDGE_TEST(an_empty_cache_leaves_nothing),
         KNOWLEDGE_TEST(sights_are_kept_without_their_empty_room),
         KNOWLEDGE_TEST(the_room_is_bounded),
+        KNOWLEDGE_TEST(a_small_cache_keeps_the_newest),
         KNOWLEDGE_TEST(many_keys_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

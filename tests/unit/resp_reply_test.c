@@ -14,12 +14,14 @@
 
 static void reply_one_of_each(struct resp_reply *reply)
 {
-    resp_reply_array(reply, 12);
+    resp_reply_array(reply, 14);
     resp_reply_map(reply, 2);
     resp_reply_text(reply, "outcome");
     resp_reply_bytes(reply, "a\r\nb", 4);
     resp_reply_text(reply, "");
     resp_reply_null(reply);
+    resp_reply_text(reply, "nine byte");
+    resp_reply_text(reply, "ten  bytes");
     resp_reply_number(reply, 0);
     resp_reply_number(reply, 1234567890123);
     resp_reply_number(reply, INT64_MAX);
@@ -35,11 +37,13 @@ static void reply_one_of_each(struct resp_reply *reply)
     resp_reply_bytes(reply, NULL, 0);
 }
 
-static const char in_two[] = "*12\r\n*4\r\n$7\r\noutcome\r\n$4\r\na\r\nb\r\n$0\r\n\r\n$-1\r\n"
+static const char in_two[] = "*14\r\n*4\r\n$7\r\noutcome\r\n$4\r\na\r\nb\r\n$0\r\n\r\n$-1\r\n"
+                             "$9\r\nnine byte\r\n$10\r\nten  bytes\r\n"
                              ":0\r\n:1234567890123\r\n:9223372036854775807\r\n"
                              ":-9223372036854775808\r\n:-1\r\n:1\r\n:0\r\n+OK  +\r\n"
                              "-ERR no   such   key: é\r\n:7\r\n*0\r\n*1\r\n$0\r\n\r\n";
-static const char in_three[] = "*12\r\n%2\r\n$7\r\noutcome\r\n$4\r\na\r\nb\r\n$0\r\n\r\n_\r\n"
+static const char in_three[] = "*14\r\n%2\r\n$7\r\noutcome\r\n$4\r\na\r\nb\r\n$0\r\n\r\n_\r\n"
+                               "$9\r\nnine byte\r\n$10\r\nten  bytes\r\n"
                                ":0\r\n:1234567890123\r\n:9223372036854775807\r\n"
                                ":-9223372036854775808\r\n:-1\r\n#t\r\n#f\r\n+OK  +\r\n"
                                "-ERR no   such   key: é\r\n:7\r\n*0\r\n>1\r\n$0\r\n\r\n";

@@ -120,6 +120,14 @@ void party_adopt(struct party *party, int in, int out)
     assert_int_equal(party->opened + party->ended + party->calls, 0);
 }
 
+void party_adopt_tls(struct party *party, int file, struct tls_server *server, int64_t timeout_ms)
+{
+    struct stream_callbacks callbacks = party_callbacks(party);
+    party->stream = stream_adopt_tls(kit_net, file, "127.0.0.1", server, timeout_ms, &callbacks);
+    assert_non_null(party->stream);
+    assert_int_equal(party->opened + party->ended + party->calls, 0);
+}
+
 struct stream_target kit_target(uint16_t port)
 {
     return (struct stream_target){.host = "127.0.0.1", .port = port, .timeout_ms = TIMEOUT_MS};

@@ -35,6 +35,8 @@ void kit_settle(void);     /* several steps: handles all that is there already *
 
 void party_open(struct party *party, const struct stream_target *target);
 void party_adopt(struct party *party, int in, int out);
+/* A connected socket; `timeout_ms` of the handshake. */
+void party_adopt_tls(struct party *party, int file, struct tls_server *server, int64_t timeout_ms);
 struct stream_target kit_target(uint16_t port);
 
 /* A listening socket on a free port of the loopback. */

@@ -20,21 +20,9 @@
 static char folder[64], lax[96];
 static struct test_cert ca, other_ca, fine, expired, elsewhere, of_other_ca, client, foreign_client;
 static struct party party;
-static struct tls_server server;
+static struct tls_echo server;
 static int listening = -1;
 static uint16_t port;
-
-/* A system that allows everything: remaining refusals are our own. */
-static void allow_everything(void)
-{
-    static const char words[] = "openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\n"
-                                "system_default = lax\n[lax]\nMinProtocol = TLSv1\n"
-                                "CipherString = DEFAULT:@SECLEVEL=0\n";
-    FILE *file = fopen(lax, "w");
-    if (file == NULL || fputs(words, file) < 0 || fclose(file) != 0)
-        abort();
-    (void)setenv("OPENSSL_CONF", lax, /* overwrite= */ 1);
-}
 
 static int make_certs(void **state)
 {
@@ -43,7 +31,7 @@ static int make_certs(void **state)
     if (mkdtemp(folder) == NULL)
         return -1;
     (void)snprintf(lax, sizeof lax, "%s/lax.cnf", folder);
-    allow_everything();
+    test_allow_old_tls(lax);
     test_cert_make(&ca, folder, "ca", NULL, CERT_CA, NULL);
     test_cert_make(&other_ca, folder, "other-ca", NULL, CERT_CA, NULL);
     test_cert_make(&fine, folder, "fine", "DNS:store.example,DNS:localhost,IP:127.0.0.1", CERT_FINE,
@@ -80,7 +68,7 @@ static int begin(void **state)
 static int finish(void **state)
 {
     stream_free(&party.stream);
-    tls_server_end(&server, /* goodbye= */ false);
+    tls_echo_end(&server, /* goodbye= */ false);
     (void)close(listening);
     return kit_close(state);
 }
@@ -97,7 +85,7 @@ static bool until(const unsigned *flag)
 {
     int64_t ends_ms = host_boot_ms() + 5000;
     while (*flag == 0 && host_boot_ms() < ends_ms) {
-        tls_server_turn(&server);
+        tls_echo_turn(&server);
         kit_turn(/* ms= */ 1);
     }
     return *flag != 0;
@@ -106,7 +94,7 @@ static bool until(const unsigned *flag)
 static void open_with(const struct stream_target *target)
 {
     party_open(&party, target);
-    tls_server_begin(&server, kit_accept(listening));
+    tls_echo_begin(&server, kit_accept(listening));
 }
 
 static void assert_refused(const struct stream_target *target, const char *words)
@@ -131,7 +119,7 @@ static void bytes_go_both_ways(void **state)
     assert_int_equal(party.got_length, 5);
     assert_memory_equal(party.got, "hello", 5);
     assert_string_equal(server.server_name, ""); /* an address is no name to request */
-    tls_server_end(&server, /* goodbye= */ true);
+    tls_echo_end(&server, /* goodbye= */ true);
     assert_true(until(&party.ended));
     assert_int_equal(party.end, STREAM_CLOSED);
 }
@@ -142,7 +130,7 @@ static void a_cut_is_no_goodbye(void **state)
     (void)state;
     open_with(&target);
     assert_true(until(&party.opened));
-    tls_server_end(&server, /* goodbye= */ false);
+    tls_echo_end(&server, /* goodbye= */ false);
     assert_true(until(&party.ended));
     assert_int_equal(party.end, STREAM_CUT);
 }
@@ -158,7 +146,7 @@ static void much_is_carried_whole(void **state)
     stream_write(party.stream, sent, sizeof sent);
     int64_t ends_ms = host_boot_ms() + 10000;
     while (party.got_length < sizeof sent && host_boot_ms() < ends_ms) {
-        tls_server_turn(&server);
+        tls_echo_turn(&server);
         kit_turn(/* ms= */ 1);
     }
     assert_int_equal(party.got_length, sizeof sent);
@@ -177,7 +165,7 @@ static void a_record_larger_than_all_reads_of_a_step_is_read(void **state)
     stream_write(party.stream, record, sizeof record);
     int64_t ends_ms = host_boot_ms() + 5000;
     while (party.got_length < sizeof record && host_boot_ms() < ends_ms) {
-        tls_server_turn(&server);
+        tls_echo_turn(&server);
         kit_turn(/* ms= */ 1);
     }
     assert_int_equal(party.got_length, sizeof record);
@@ -200,7 +188,7 @@ static void a_host_name_is_checked_as_it_was_written(void **state)
     target.host = "localhost";
     party_open(&party, &target);
     kit_turn(/* ms= */ 50);
-    tls_server_begin(&server, kit_accept(listening));
+    tls_echo_begin(&server, kit_accept(listening));
     assert_true(until(&party.opened));
     assert_string_equal(server.server_name, "localhost");
 }
@@ -297,7 +285,7 @@ static void files_that_are_no_good_are_named(void **state)
     target.tls.ca_file = "/nonexistent/ca.pem";
     assert_refused(&target, "/nonexistent/ca.pem");
     stream_free(&party.stream);
-    tls_server_end(&server, /* goodbye= */ false);
+    tls_echo_end(&server, /* goodbye= */ false);
     memset(&party, 0, sizeof party);
     target = trusting();
     target.tls.cert_file = client.path;
@@ -351,7 +339,7 @@ static void a_broken_connection_raises_no_signal(void **state)
     open_with(&target);
     stream_write(party.stream, "x", 1);
     assert_true(until(&party.calls)); /* the server has read everything: it closes in order */
-    tls_server_end(&server, /* goodbye= */ false);
+    tls_echo_end(&server, /* goodbye= */ false);
     for (int i = 0; i < 3; i++) {
         stream_write(party.stream, "x", 1);
         stream_flush(party.stream);

@@ -274,9 +274,21 @@ static void long_words_end_behind_a_word(void **state)
     }
 }
 
+static void a_string_begins_with_its_prefixes(void **state)
+{
+    (void)state;
+    assert_true(text_begins("once:id", "once:"));
+    assert_true(text_begins("once:", "once:"));
+    assert_true(text_begins("", ""));
+    assert_false(text_begins("once", "once:"));
+    assert_false(text_begins("", "once:"));
+    assert_false(text_begins("onceid", "once:"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_string_begins_with_its_prefixes),
         cmocka_unit_test(words_are_joined_and_ended),
         cmocka_unit_test(text_that_does_not_fit_is_cut_and_flagged),
         cmocka_unit_test(no_bytes_may_be_nowhere),

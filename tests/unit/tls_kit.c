@@ -10,7 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -32,6 +34,7 @@ static void save(const struct test_cert *test_cert)
 {
     FILE *file = fopen(test_cert->path, "w");
     assert_non_null(file);
+    assert_int_equal(fchmod(fileno(file), S_IRUSR | S_IWUSR), 0);
     assert_int_equal(PEM_write_X509(file, test_cert->certificate), 1);
     assert_int_equal(PEM_write_PrivateKey(file, test_cert->key, NULL, NULL, 0, NULL, NULL), 1);
     assert_int_equal(fclose(file), 0);
@@ -65,6 +68,21 @@ void test_cert_make(struct test_cert *test_cert, const char *folder, const char 
     save(test_cert);
 }
 
+void test_cert_rename(struct test_cert *test_cert, const struct test_name *names, size_t count,
+                      const struct test_cert *issuer)
+{
+    X509_NAME *subject = X509_NAME_new();
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(X509_NAME_add_entry_by_NID(subject, NID_commonName, V_ASN1_UTF8STRING,
+                                                    (const unsigned char *)names[i].bytes,
+                                                    names[i].length, -1, 0),
+                         1);
+    assert_int_equal(X509_set_subject_name(test_cert->certificate, subject), 1);
+    X509_NAME_free(subject);
+    assert_true(X509_sign(test_cert->certificate, issuer->key, EVP_sha256()) > 0);
+    save(test_cert);
+}
+
 void test_cert_done(struct test_cert *test_cert)
 {
     X509_free(test_cert->certificate);
@@ -74,14 +92,14 @@ void test_cert_done(struct test_cert *test_cert)
 
 static int note_name(SSL *ssl, int *alert, void *owner)
 {
-    struct tls_server *server = owner;
+    struct tls_echo *server = owner;
     const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
     *alert = SSL_AD_UNRECOGNIZED_NAME; /* counts only when we refuse */
     (void)snprintf(server->server_name, sizeof server->server_name, "%s", name != NULL ? name : "");
     return SSL_TLSEXT_ERR_OK;
 }
 
-void tls_server_begin(struct tls_server *server, int file)
+void tls_echo_begin(struct tls_echo *server, int file)
 {
     SSL_CTX *context = server->context = SSL_CTX_new(TLS_server_method());
     assert_non_null(context);
@@ -104,7 +122,7 @@ void tls_server_begin(struct tls_server *server, int file)
     SSL_set_accept_state(server->ssl);
 }
 
-void tls_server_turn(struct tls_server *server)
+void tls_echo_turn(struct tls_echo *server)
 {
     char bytes[20000];
     if (server->ssl == NULL)
@@ -118,7 +136,7 @@ void tls_server_turn(struct tls_server *server)
         (void)SSL_write(server->ssl, bytes, length);
 }
 
-void tls_server_end(struct tls_server *server, bool goodbye)
+void tls_echo_end(struct tls_echo *server, bool goodbye)
 {
     if (server->ssl == NULL)
         return;
@@ -128,4 +146,60 @@ void tls_server_end(struct tls_server *server, bool goodbye)
     SSL_CTX_free(server->context);
     (void)close(server->file);
     server->ssl = NULL;
+}
+
+void test_allow_old_tls(const char *conf_file)
+{
+    static const char words[] = "openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\n"
+                                "system_default = lax\n[lax]\nMinProtocol = TLSv1\n"
+                                "CipherString = DEFAULT:@SECLEVEL=0\n";
+    FILE *file = fopen(conf_file, "w");
+    if (file == NULL || fputs(words, file) < 0 || fclose(file) != 0)
+        abort();
+    (void)setenv("OPENSSL_CONF", conf_file, /* overwrite= */ 1);
+}
+
+void tls_client_begin(struct tls_client *client, int file)
+{
+    SSL_CTX *context = client->context = SSL_CTX_new(TLS_client_method());
+    assert_non_null(context);
+    (void)SSL_CTX_set_min_proto_version(context, client->version);
+    (void)SSL_CTX_set_max_proto_version(context, client->version);
+    SSL_CTX_set_security_level(context, 0);
+    if (client->ca != NULL) {
+        (void)X509_STORE_add_cert(SSL_CTX_get_cert_store(context), client->ca->certificate);
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+    }
+    if (client->test_cert != NULL) {
+        assert_int_equal(SSL_CTX_use_certificate(context, client->test_cert->certificate), 1);
+        assert_int_equal(SSL_CTX_use_PrivateKey(context, client->test_cert->key), 1);
+    }
+    (void)fcntl(file, F_SETFL, O_NONBLOCK);
+    client->file = file;
+    client->ssl = SSL_new(context);
+    assert_int_equal(SSL_set_fd(client->ssl, file), 1);
+    SSL_set_connect_state(client->ssl);
+}
+
+void tls_client_turn(struct tls_client *client)
+{
+    if (client->ssl == NULL || client->open != 0 || client->error != 0)
+        return;
+    int result = SSL_do_handshake(client->ssl);
+    client->open = result == 1;
+    int error = result == 1 ? 0 : SSL_get_error(client->ssl, result);
+    if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
+        client->error = error;
+}
+
+void tls_client_end(struct tls_client *client, bool goodbye)
+{
+    if (client->ssl == NULL)
+        return;
+    if (goodbye)
+        (void)SSL_shutdown(client->ssl);
+    SSL_free(client->ssl);
+    SSL_CTX_free(client->context);
+    (void)close(client->file);
+    client->ssl = NULL;
 }

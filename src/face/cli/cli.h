@@ -101,8 +101,14 @@ struct settings {
     const char *listen, *unix_path; /* serve … */
     const char *http, *hosts;
     const char *metrics_prefix;
+    const char *tls_cert, *tls_key, *tls_client_ca;
     bool stdio;
     int64_t connections_max;
+    const char *tokens, *unix_mode; /* serve */
+    bool insecure;
+#ifdef LH_MUTANTS
+    const char *planted; /* serve */
+#endif
 };
 
 enum value_kind {

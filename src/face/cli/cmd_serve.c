@@ -10,23 +10,29 @@
 #include <string.h>
 #include <unistd.h>
 
-static void serve_log(void *user, enum daemon_level level, const char *event, const char *text)
+static void serve_log(void *user, const struct daemon_line *line)
 {
     static const char *const names[] = {
         [DAEMON_INFO] = "info", [DAEMON_WARNING] = "warning", [DAEMON_ERROR] = "error"};
     const struct context *context = user;
     char time[32], bytes[2048];
-    struct text line;
-    if (context->settings.quiet && level == DAEMON_INFO)
+    struct text json;
+    if (context->settings.quiet && line->level == DAEMON_INFO)
         return;
-    text_init(&line, bytes, sizeof bytes);
-    json_begin(&line);
-    json_add_string(&line, "time", format_time(wall_clock_ms(), time));
-    json_add_string(&line, "level", names[level]);
-    json_add_string(&line, "event", event);
-    json_add_string(&line, "text", text);
-    json_end(&line);
-    fprintf(stderr, "%s\n", line.bytes);
+    text_init(&json, bytes, sizeof bytes);
+    json_begin(&json);
+    json_add_string(&json, "time", format_time(wall_clock_ms(), time));
+    json_add_string(&json, "level", names[line->level]);
+    json_add_string(&json, "event", line->event);
+    if (line->class != NULL) {
+        json_add_string(&json, "class", line->class);
+        json_add_string(&json, "peer", line->peer);
+        json_add_string(&json, "identity", line->identity);
+        json_add_number(&json, "count", (int64_t)line->count);
+    }
+    json_add_string(&json, "text", line->text);
+    json_end(&json);
+    fprintf(stderr, "%s\n", json.bytes);
 }
 
 /* On stdout, so that a script can read the port that was taken; stdio has no address. */
@@ -40,7 +46,7 @@ static void serve_ready(void *user, const char *addresses)
         (void)snprintf(line, sizeof line, "serving %s", one);
         if (!context->settings.quiet)
             printf("listening on %s\n", one);
-        serve_log(user, DAEMON_INFO, "listening", line);
+        serve_log(user, &(struct daemon_line){DAEMON_INFO, .event = "listening", .text = line});
         at += length + (at[length] == '\n' ? 1 : 0);
     }
     (void)fflush(stdout);
@@ -84,6 +90,30 @@ static bool serve_split_hosts(const char *names, char *memory, size_t size,
     return true;
 }
 
+/* NULL, or what is wrong. */
+static const char *serve_check_tls(const struct settings *settings)
+{
+    if (settings->tls_cert == NULL && settings->tls_key != NULL)
+        return "--tls-key needs --tls-cert";
+    if (settings->tls_cert == NULL && settings->tls_client_ca != NULL)
+        return "--tls-client-ca needs --tls-cert";
+    if (settings->tls_cert != NULL && settings->stdio)
+        return "--tls-cert is for TCP; it excludes --stdio";
+    return NULL;
+}
+
+/* Octal, as for chmod. False if it is none. */
+static bool serve_read_mode(const char *text, unsigned *out)
+{
+    size_t length = strlen(text);
+    *out = 0;
+    if (length < 3 || length > 4 || strspn(text, "01234567") != length)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        *out = *out * 8 + (unsigned)(text[i] - '0');
+    return *out <= 0777;
+}
+
 static int cmd_serve(struct context *context)
 {
     const struct settings *settings = &context->settings;
@@ -95,8 +125,16 @@ static int cmd_serve(struct context *context)
                                      .hosts = hosts,
                                      .unix_path = settings->unix_path,
                                      .unix_required = true,
+                                     .tls_cert = settings->tls_cert,
+                                     .tls_key = settings->tls_key,
+                                     .tls_client_ca = settings->tls_client_ca,
                                      .stdio = settings->stdio,
                                      .connections_max = (size_t)settings->connections_max,
+                                     .tokens = settings->tokens,
+                                     .insecure = settings->insecure,
+#ifdef LH_MUTANTS
+                                     .planted = settings->planted,
+#endif
                                      .store = context->shown,
                                      .metrics_prefix = settings->metrics_prefix,
                                      .log = serve_log,
@@ -126,6 +164,19 @@ static int cmd_serve(struct context *context)
     if (!metrics_is_prefix(settings->metrics_prefix))
         return usage_error(context, "--metrics-prefix must have 1 to 64 letters, digits and "
                                     "underscores, and must not begin with a digit");
+    if (!serve_read_mode(settings->unix_mode, &options.unix_mode))
+        return usage_error(context, "--unix-mode %s: not a mode; write it as 0660",
+                           settings->unix_mode);
+    if (options.unix_mode != 0600 && settings->tokens == NULL)
+        return usage_error(context,
+                           "--unix-mode %s lets other users connect; give --tokens, which says "
+                           "what they may do",
+                           settings->unix_mode);
+    const char *wrong = serve_check_tls(settings);
+    if (wrong != NULL)
+        return usage_error(context, "%s", wrong);
+    if (settings->tls_cert != NULL && options.address == NULL && options.http_address == NULL)
+        return usage_error(context, "--tls-cert is for TCP; give --listen or --http");
     int status = context_open_store(context);
     if (status != EXIT_DONE)
         return status;
@@ -166,6 +217,27 @@ static const struct option option_unix = {
     .help = "path of the unix socket (mode 0600), or off; default "
             "$XDG_RUNTIME_DIR/leasehold.sock, for root /run/leasehold.sock"};
 
+static const struct option option_tls_cert = {
+    .name = "tls-cert",
+    .kind = VALUE_TEXT,
+    .value = "FILE",
+    .at = offsetof(struct settings, tls_cert),
+    .help = "PEM file of the certificate and its chain: TCP connections need TLS, 1.2 or later"};
+
+static const struct option option_tls_key = {
+    .name = "tls-key",
+    .kind = VALUE_TEXT,
+    .value = "FILE",
+    .at = offsetof(struct settings, tls_key),
+    .help = "PEM file of its key, mode 0600; default the file of --tls-cert"};
+
+static const struct option option_tls_client_ca = {
+    .name = "tls-client-ca",
+    .kind = VALUE_TEXT,
+    .value = "FILE",
+    .at = offsetof(struct settings, tls_client_ca),
+    .help = "PEM file of the CA that signs certificates of clients; a client may have none"};
+
 static const struct option option_stdio = {
     .name = "stdio",
     .kind = VALUE_FLAG,
@@ -191,9 +263,53 @@ static const struct option option_metrics_prefix = {
     .default_value = DAEMON_METRICS_PREFIX,
     .help = "begin the names of the metrics with PREFIX and an underscore"};
 
-static const struct option *const serve_options[] = {
-    &option_listen,          &option_http,           &option_host, &option_unix, &option_stdio,
-    &option_max_connections, &option_metrics_prefix, NULL};
+static const struct option option_tokens = {
+    .name = "tokens",
+    .kind = VALUE_TEXT,
+    .value = "FILE",
+    .at = offsetof(struct settings, tokens),
+    .help = "credentials: lines of NAME SECRET VERBS PREFIX...; peers must send AUTH, and may do "
+            "what their lines allow; SIGHUP reads it again"};
+
+static const struct option option_unix_mode = {
+    .name = "unix-mode",
+    .kind = VALUE_TEXT,
+    .value = "MODE",
+    .at = offsetof(struct settings, unix_mode),
+    .default_value = "0600",
+    .help = "mode of the unix socket, in octal; another one needs --tokens"};
+
+static const struct option option_insecure = {
+    .name = "insecure",
+    .kind = VALUE_FLAG,
+    .at = offsetof(struct settings, insecure),
+    .help = "listen beyond loopback without TLS or without credentials"};
+
+#ifdef LH_MUTANTS
+static const struct option option_planted = {.name = "planted",
+                                             .kind = VALUE_TEXT,
+                                             .value = "NAME",
+                                             .at = offsetof(struct settings, planted),
+                                             .help = "switch a planted hole on"};
+#endif
+
+static const struct option *const serve_options[] = {&option_listen,
+                                                     &option_http,
+                                                     &option_host,
+                                                     &option_unix,
+                                                     &option_unix_mode,
+                                                     &option_stdio,
+                                                     &option_tokens,
+                                                     &option_insecure,
+                                                     &option_tls_cert,
+                                                     &option_tls_key,
+                                                     &option_tls_client_ca,
+                                                     &option_max_connections,
+                                                     &option_metrics_prefix,
+#ifdef LH_MUTANTS
+                                                     &option_planted,
+#endif
+                                                     NULL};
 
 const struct command command_serve = {
     .name = "serve",
@@ -209,11 +325,15 @@ const struct command command_serve = {
         "A grant belongs to its client, not to the daemon: it lives by its TTL, and any daemon of "
         "the same store renews and releases it by its token. With BIND the daemon renews it, and "
         "releases it when the client closes its connection.\n\n"
-        "By default the daemon listens on loopback and on a private unix socket. SIGTERM ends it; "
-        "grants stay. Logs are JSON lines on stderr.",
+        "By default the daemon listens on loopback and on a private unix socket, and whoever can "
+        "connect may do everything. With --tokens a peer sends AUTH first. An address beyond "
+        "loopback needs TLS and --tokens, or --insecure. SIGHUP reads the files of --tokens and "
+        "--tls-* again; if one is unusable, the previous ones stay in use, and the log states why. "
+        "SIGTERM ends the daemon; grants stay. Logs are JSON lines on stderr.",
     .example = "leasehold serve --store redis://cache:6379\n"
                "redis-cli -p 7379 LOCK.ACQUIRE backup host-1 30000\n"
                "curl http://127.0.0.1:7380/v1/locks/backup\n"
+               "leasehold serve --listen :7379 --tokens tokens --tls-cert server.pem\n"
                "leasehold serve --stdio --store file:/var/lib/app/locks.log",
     .options = serve_options,
     .min_args = 0,

@@ -86,14 +86,13 @@ static void reply_keys(struct resp_reply *out, const struct lh_lease *lease)
 static void acquisition_write(const struct acquisition *acquisition, const struct lh_lease *lease,
                               const struct lh_report *report, struct resp_reply *out)
 {
-    struct lh_report shown = *report;
     bool several = lease != NULL && lh_key_at(lease, 1) != NULL;
-    if (report->outcome == LH_OK) {
-        shown.ends_in_ms = lease != NULL ? lh_ttl_ms(lease) : acquisition->ttl_ms;
-        shown.since_ms = 0;
-        text_copy(shown.holder, sizeof shown.holder, acquisition->holder);
-    }
-    reply_report(out, &shown, several ? 1 : 0);
+    size_t more = several ? 1 : 0;
+    int64_t ttl_ms = lease != NULL ? lh_ttl_ms(lease) : acquisition->ttl_ms;
+    if (report->outcome == LH_OK)
+        reply_granted(out, report, acquisition->holder, ttl_ms, more);
+    else
+        reply_report(out, report, more);
     if (several)
         reply_keys(out, lease);
 }
@@ -311,9 +310,11 @@ static bool acquire_by_id(struct daemon_slot *slot, const struct acquire_call *c
     struct request_id *id = request_id_find(slot->daemon, call->id);
     if (id == NULL) {
         *out_id = request_id_new(slot->daemon, call->id, joined, call->holder);
-        if (*out_id == NULL)
-            acquisition_refuse(slot, LH_UNAVAILABLE, "too many request ids are in use; try later");
-        return *out_id == NULL;
+        if (*out_id != NULL)
+            return false;
+        connection_refused(slot->connection, REFUSED_LIMIT, "too many request ids");
+        acquisition_refuse(slot, LH_UNAVAILABLE, "too many request ids are in use; try later");
+        return true;
     }
     if (strcmp(id->key, joined) != 0 || strcmp(id->holder, call->holder) != 0) {
         acquisition_refuse(slot, LH_MISMATCH,
@@ -341,12 +342,13 @@ static bool acquire_by_id(struct daemon_slot *slot, const struct acquire_call *c
 static void acquire_start(struct daemon_slot *slot, const struct acquire_call *call)
 {
     struct daemon *daemon = slot->daemon;
-    struct lh_report report = LH_REPORT_INIT;
+    struct lh_report *report = &daemon->report;
     struct request_id *id = NULL;
     bool waits = call->options.wait_ms != 0;
     if (drain_refuses(slot))
         return;
     if (waits && daemon->waiters >= WAITERS_LIMIT) {
+        connection_refused(slot->connection, REFUSED_LIMIT, "too many waiters");
         acquisition_refuse(slot, LH_BUSY, "queue full");
         return;
     }
@@ -368,9 +370,9 @@ static void acquire_start(struct daemon_slot *slot, const struct acquire_call *c
         id->acquisition = acquisition;
     acquisition->started =
         lh_acquire_all_start(daemon->client, call->keys, call->key_count, &call->options,
-                             acquisition_on_done, acquisition, &report);
+                             acquisition_on_done, acquisition, report);
     if (acquisition->started == NULL) {
-        acquisition_on_done(acquisition, NULL, &report);
+        acquisition_on_done(acquisition, NULL, report);
         return;
     }
     acquisition_go_async(acquisition, call->words);
@@ -488,6 +490,7 @@ static void acquisition_on_kept(void *owner)
 
 void acquisitions_stop_waiting(struct daemon_connection *connection)
 {
+    claims_cancel(connection, /* waiting_only= */ true);
     for (struct list_node *node = connection->acquisitions.first; node != NULL; node = node->next) {
         struct acquisition *acquisition = LIST_ENTRY(node, struct acquisition, node);
         if (acquisition->waits)
@@ -497,6 +500,7 @@ void acquisitions_stop_waiting(struct daemon_connection *connection)
 
 void acquisitions_orphan(struct daemon_connection *connection)
 {
+    claims_cancel(connection, /* waiting_only= */ false);
     for (struct list_node *node; (node = connection->acquisitions.first) != NULL;) {
         struct acquisition *acquisition = LIST_ENTRY(node, struct acquisition, node);
         if (acquisition->slot != NULL)
@@ -521,11 +525,14 @@ void acquisitions_drain(struct daemon *daemon)
 {
     struct lh_report report;
     drain_report(&report);
+    claims_drain(daemon);
     for (struct list_node *node = daemon->acquisitions.first; node != NULL; node = node->next) {
         struct acquisition *acquisition = LIST_ENTRY(node, struct acquisition, in_all);
         if (!acquisition->waits)
             continue; /* it ends by itself */
         acquisition->drained = true;
+        if (acquisition->connection != NULL)
+            connection_refused(acquisition->connection, REFUSED_DRAINING, report.text);
         if (acquisition->id == NULL)
             acquisition_answer(acquisition, NULL, &report);
         acquisition_cancel(acquisition);
@@ -558,8 +565,10 @@ void verb_cancel(struct daemon_slot *slot, const struct daemon_args *args,
         request_id_name(slot->connection->who, args->text[1], name);
         id = request_id_find(slot->daemon, name);
     }
-    bool waits = id != NULL && id->acquisition != NULL;
-    if (waits)
+    bool waits = id != NULL && (id->acquisition != NULL || id->claim != NULL);
+    if (waits && id->claim != NULL)
+        claim_cancel(id->claim);
+    else if (waits)
         acquisition_cancel(id->acquisition);
     report.outcome = waits ? LH_OK : LH_STALE;
     text_add(&text, waits ? "ok: cancelled" : "stale: nothing waits under this request id");

@@ -163,6 +163,16 @@ void binding_remove(struct daemon *daemon, const char *key, uint64_t token)
         binding_detach(binding);
 }
 
+void bindings_check_rights(struct daemon_connection *connection)
+{
+    for (struct list_node *node = connection->bindings.first, *next; node != NULL; node = next) {
+        struct binding *binding = LIST_ENTRY(node, struct binding, node);
+        next = node->next;
+        if (!may(connection->who, MAY_RENEW, binding->key))
+            binding_push_lost(binding, "lost: the credential may no longer renew this key");
+    }
+}
+
 void bindings_end(struct daemon_connection *connection, bool release)
 {
     struct daemon *daemon = connection->daemon;

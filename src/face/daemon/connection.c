@@ -31,8 +31,8 @@ bool connection_account(struct daemon_connection *connection)
 {
     if (connection_count_buffers(connection))
         return true;
-    daemon_log(connection->daemon, DAEMON_WARNING, "connection_cut",
-               "the buffers of all connections exceed 256 MiB");
+    connection_refused(connection, REFUSED_SLOW_CLIENT,
+                       "the buffers of all connections exceed 256 MiB");
     connection_end(connection, CONNECTION_CUT);
     return false;
 }
@@ -178,7 +178,7 @@ void connection_push(struct daemon_connection *connection, const struct resp_rep
 static void connection_refuse(struct daemon_connection *connection, const char *wrong)
 {
     struct daemon_slot *slot = connection_slot(connection);
-    connection->daemon->counters.refused++;
+    connection_refused(connection, REFUSED_PROTOCOL, wrong);
     if (slot != NULL)
         slot_reply_error(slot, "ERR", wrong);
     connection_end_after_replies(connection);
@@ -188,7 +188,9 @@ static void connection_refuse(struct daemon_connection *connection, const char *
 static size_t connection_on_bytes(void *owner, const char *bytes, size_t length)
 {
     static const struct resp_command_limits limits = {.bulk_max = COMMAND_BULK_MAX,
-                                                      .total_max = COMMAND_MAX};
+                                                      .total_max = COMMAND_MAX},
+                                            before_auth = {.bulk_max = BEFORE_AUTH_BYTES,
+                                                           .total_max = BEFORE_AUTH_BYTES};
     struct daemon_connection *connection = owner;
     struct resp_command *command = &connection->daemon->command;
     size_t used = 0;
@@ -199,8 +201,9 @@ static size_t connection_on_bytes(void *owner, const char *bytes, size_t length)
         const char *wrong = NULL;
         if (connection->slot_count >= PIPELINE_MAX || connection->alone != NULL)
             break;
-        enum resp_result result =
-            resp_command_feed(bytes + used, length - used, &limits, command, &size, &wrong);
+        enum resp_result result = resp_command_feed(
+            bytes + used, length - used, connection->auth.needed ? &before_auth : &limits, command,
+            &size, &wrong);
         if (result == RESP_MORE)
             return used;
         if (result == RESP_BROKEN) {
@@ -210,6 +213,8 @@ static size_t connection_on_bytes(void *owner, const char *bytes, size_t length)
         if (command->count > 0 && !dispatch_command(connection, command))
             break;
         used += size;
+        if (connection->auth.needed && stream_unsent(connection->stream) > BEFORE_AUTH_BYTES)
+            connection_end_after_replies(connection);
     }
     if (connection->ending)
         return length;
@@ -229,6 +234,7 @@ static void connection_free(struct daemon_connection *connection)
         if (slot->reply != NULL || slot->unused) /* otherwise a call in flight has it */
             slot_free(slot);
     }
+    auth_end(connection);
     daemon->buffered -= connection->buffered;
     stream_free(&connection->stream);
     list_remove(&daemon->connections, &connection->node);
@@ -267,8 +273,10 @@ static void connection_on_ended(void *owner, enum stream_end end, const char *wh
     /* A drain ends connections that seem to have no bound grants; a renewal in flight may bind one.
      */
     bool closed = end == STREAM_CLOSED && !(connection->daemon->draining && connection->ending);
-    if (!closed && end != STREAM_CUT && end != STREAM_CLOSED)
-        daemon_log(connection->daemon, DAEMON_WARNING, "connection_cut", why);
+    if (end == STREAM_OVERFLOWED)
+        connection_refused(connection, REFUSED_SLOW_CLIENT, why);
+    else if (connection->handshaking && end != STREAM_CLOSED)
+        connection_refused(connection, REFUSED_TLS, why);
     connection_end(connection, closed ? CONNECTION_PEER_CLOSED : CONNECTION_CUT);
 }
 
@@ -280,12 +288,23 @@ static void connection_on_input_over(void *owner)
     connection_end_after_replies(connection);
 }
 
-void connection_open(struct daemon *daemon, int in, int out, const char *name,
-                     enum connection_protocol protocol)
+/* The handshake of TLS is done. */
+static void connection_on_opened(void *owner)
+{
+    struct daemon_connection *connection = owner;
+    const char *name = stream_peer_name(connection->stream);
+    connection->handshaking = false;
+    if (name != NULL)
+        auth_on_certificate(connection, name);
+}
+
+struct daemon_connection *connection_open(struct daemon *daemon, int in, int out, const char *name,
+                                          enum connection_protocol protocol, struct tls_server *tls)
 {
     struct daemon_connection *connection = calloc(1, sizeof *connection);
     bool http = protocol == CONNECTION_HTTP;
-    struct stream_callbacks callbacks = {.bytes = http ? http_on_bytes : connection_on_bytes,
+    struct stream_callbacks callbacks = {.opened = connection_on_opened,
+                                         .bytes = http ? http_on_bytes : connection_on_bytes,
                                          .ended = connection_on_ended,
                                          .input_over = connection_on_input_over,
                                          .half_open = http ? http_is_half_open : NULL,
@@ -293,19 +312,24 @@ void connection_open(struct daemon *daemon, int in, int out, const char *name,
                                          .in_max = CONNECTION_IN_MAX,
                                          .out_max = CONNECTION_OUT_MAX};
     if (connection != NULL)
-        connection->stream = stream_adopt(daemon->poller, in, out, name, &callbacks);
+        connection->stream =
+            tls == NULL ? stream_adopt(daemon->poller, in, out, name, &callbacks)
+                        : stream_adopt_tls(daemon->poller, in, name, tls, HANDSHAKE_MS, &callbacks);
     if (connection == NULL || connection->stream == NULL) {
         free(connection);
         (void)close(in);
-        return;
+        return NULL;
     }
     connection->daemon = daemon;
     connection->who = &may_everything;
+    connection->handshaking = tls != NULL;
     connection->protocol = http ? 3 : 2;
     connection->number = ++daemon->last_connection;
     list_append(&daemon->connections, &connection->node);
     daemon->counters.connections++;
     daemon->connection_count++;
-    if (http && !http_connection_new(connection))
-        connection_end(connection, CONNECTION_CUT);
+    if (!http || http_connection_new(connection))
+        return connection;
+    connection_end(connection, CONNECTION_CUT);
+    return NULL;
 }

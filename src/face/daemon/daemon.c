@@ -17,12 +17,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-void daemon_log(const struct daemon *daemon, enum daemon_level level, const char *event,
-                const char *text)
-{
-    daemon->options->log(daemon->options->user, level, event, text);
-}
-
 /* ---- the turn ---- */
 
 static void daemon_step_store(void *owner)
@@ -65,6 +59,13 @@ static void daemon_on_store(void *owner, unsigned what)
 
 /* ---- signals ---- */
 
+/* Files that others replace: credentials and certificates. */
+static void daemon_reload(struct daemon *daemon)
+{
+    auth_reload(daemon);
+    daemon_reload_tls(daemon);
+}
+
 static void daemon_on_signal(void *owner, unsigned what)
 {
     struct daemon *daemon = owner;
@@ -72,6 +73,10 @@ static void daemon_on_signal(void *owner, unsigned what)
     (void)what;
     if (read(daemon->signal_watch.file, &info, sizeof info) != (ssize_t)sizeof info)
         return;
+    if (info.ssi_signo == SIGHUP) {
+        daemon_reload(daemon);
+        return;
+    }
     daemon_log(daemon, DAEMON_INFO, "stopping",
                info.ssi_signo == SIGTERM ? "received SIGTERM" : "received SIGINT");
     if (daemon->draining || daemon->stopping)
@@ -85,6 +90,10 @@ static bool daemon_watch_signals(struct daemon *daemon)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
+    if (!daemon->options->stdio) { /* there its parent has gone */
+        (void)sigaddset(&set, SIGHUP);
+        (void)signal(SIGHUP, SIG_DFL); /* nohup(1) ignores it, and it would not be received */
+    }
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     daemon->signal_watch = (struct poller_watch){
@@ -98,15 +107,23 @@ static bool daemon_watch_signals(struct daemon *daemon)
 static void daemon_accept(struct daemon *daemon, int file, const struct listener_peer *peer,
                           enum connection_protocol protocol)
 {
-    if (daemon->connection_count < daemon->options->connections_max) {
-        connection_open(daemon, file, file, peer->address, protocol);
+    const char *refusal = daemon->connection_count >= daemon->options->connections_max
+                              ? "-ERR max number of connections reached; see --max-connections\r\n"
+                              : auth_refusal(daemon, peer);
+    struct tls_server *tls = peer->local ? NULL : daemon->tls;
+    if (refusal == NULL) {
+        struct daemon_connection *connection =
+            connection_open(daemon, file, file, peer->address, protocol, tls);
+        if (connection != NULL)
+            auth_start(connection, peer);
         return;
     }
-    static const char full[] = "-ERR max number of connections reached; see --max-connections\r\n";
-    const char *text = protocol == CONNECTION_HTTP ? http_full : full;
-    (void)send(file, text, strlen(text), MSG_NOSIGNAL);
+    const char *text = protocol == CONNECTION_HTTP ? http_full : refusal;
+    if (tls == NULL)
+        (void)send(file, text, strlen(text), MSG_NOSIGNAL);
     (void)close(file);
-    daemon->counters.full++;
+    daemon_refused(daemon, REFUSED_CONNECTION, peer->address, /* identity= */ NULL,
+                   "too many connections, in all or of this address before AUTH");
 }
 
 static void daemon_on_accepted(void *owner, int file, const struct listener_peer *peer)
@@ -124,7 +141,8 @@ static bool daemon_listen_unix(struct daemon *daemon, const struct listener_call
                                struct text *why)
 {
     const char *path = daemon->options->unix_path;
-    switch (listener_open_unix(daemon->poller, path, callbacks, &daemon->local, why)) {
+    switch (listener_open_unix(daemon->poller, path, daemon->options->unix_mode, callbacks,
+                               &daemon->local, why)) {
     case LISTENER_OPEN:
         return true;
     case LISTENER_IN_USE:
@@ -148,7 +166,7 @@ static bool daemon_listen_web(struct daemon *daemon, struct text *why)
     }
     daemon->web = listener_open_tcp(daemon->poller, daemon->options->http_address, &callbacks, why);
     if (daemon->web != NULL)
-        return true;
+        return auth_check_listener(daemon, daemon->web, why);
     if (daemon->options->http_required)
         return false;
     daemon_log(daemon, DAEMON_WARNING, "socket_skipped", why->bytes);
@@ -160,12 +178,13 @@ static bool daemon_listen(struct daemon *daemon, struct text *why)
 {
     struct listener_callbacks callbacks = {.accepted = daemon_on_accepted, .owner = daemon};
     if (daemon->options->stdio) {
-        connection_open(daemon, STDIN_FILENO, STDOUT_FILENO, "stdio", CONNECTION_RESP);
+        (void)connection_open(daemon, STDIN_FILENO, STDOUT_FILENO, "stdio", CONNECTION_RESP,
+                              /* tls= */ NULL);
         return true;
     }
     if (daemon->options->address != NULL) {
         daemon->tcp = listener_open_tcp(daemon->poller, daemon->options->address, &callbacks, why);
-        if (daemon->tcp == NULL)
+        if (daemon->tcp == NULL || !auth_check_listener(daemon, daemon->tcp, why))
             return false;
     }
     if (daemon->options->unix_path != NULL && !daemon_listen_unix(daemon, &callbacks, why))
@@ -233,6 +252,7 @@ void daemon_free(struct daemon *daemon)
 {
     daemon_cut_connections(daemon);
     daemon_finish_calls(daemon);
+    claims_free(daemon);
     http_face_free(daemon);
     if (daemon->store_watch.poller != NULL)
         (void)poller_watch(daemon->poller, &daemon->store_watch, 0);
@@ -244,12 +264,16 @@ void daemon_free(struct daemon *daemon)
     if (daemon->signal_watch.file > 0)
         (void)close(daemon->signal_watch.file);
     drain_done(daemon);
+    daemon_log_done(daemon);
     poller_cancel_deferred(&daemon->turn_end);
     slots_free(daemon);
     holds_free(daemon);
     probe_end(daemon);
     table_done(&daemon->request_ids);
     table_done(&daemon->bindings);
+    table_done(&daemon->before_auth);
+    credentials_free(&daemon->credentials);
+    tls_server_free(&daemon->tls);
     poller_free(&daemon->poller);
     free(daemon);
 }
@@ -262,6 +286,7 @@ struct daemon *daemon_new(struct lh_client **client, const struct daemon_options
     daemon->client = *client;
     *client = NULL;
     daemon->options = options;
+    daemon->report = (struct lh_report)LH_REPORT_INIT;
     daemon->turn_end = (struct poller_deferred){.run = daemon_step_store, .owner = daemon};
     daemon->started_ms = host_boot_ms();
     daemon->poller = poller_new();
@@ -272,7 +297,8 @@ struct daemon *daemon_new(struct lh_client **client, const struct daemon_options
     daemon->store_watch = (struct poller_watch){
         .file = lh_fd(daemon->client), .ready = daemon_on_store, .owner = daemon};
     if (daemon->poller != NULL && table_init(&daemon->request_ids) &&
-        table_init(&daemon->bindings) && daemon->store_watch.file >= 0 &&
+        table_init(&daemon->bindings) && table_init(&daemon->before_auth) &&
+        daemon->store_watch.file >= 0 &&
         poller_watch(daemon->poller, &daemon->store_watch, POLLER_READ))
         return daemon;
     daemon_free(daemon);
@@ -282,8 +308,16 @@ struct daemon *daemon_new(struct lh_client **client, const struct daemon_options
 /* False with a reason. */
 static bool daemon_start(struct daemon *daemon, struct text *why)
 {
+#ifdef LH_MUTANTS
+    if (daemon->options->planted != NULL && !may_plant(daemon->options->planted)) {
+        TEXT_JOIN(why, "usage: ", daemon->options->planted, ": there is no such hole");
+        return false;
+    }
+#endif
+    if (!auth_load(daemon, why))
+        return false;
     if (daemon_watch_signals(daemon))
-        return daemon_listen(daemon, why);
+        return daemon_start_tls(daemon, why) && daemon_listen(daemon, why);
     TEXT_JOIN(why, "cannot watch signals: ", strerror(errno));
     return false;
 }

@@ -67,7 +67,7 @@ static struct daemon_hold *holds_get(const struct daemon_holds *holds, uint64_t 
 }
 
 /* Moves those behind it that could not be found beyond a free slot. */
-static void holds_remove(struct daemon_holds *holds, struct daemon_hold *hold)
+static void holds_remove(struct daemon_holds *holds, const struct daemon_hold *hold)
 {
     size_t hole = (size_t)(hold - holds->slots);
     for (size_t at = (hole + 1) & HOLDS_MASK; holds->slots[at].id != 0;

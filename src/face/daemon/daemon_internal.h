@@ -8,6 +8,7 @@
 #define LEASEHOLD_FACE_DAEMON_DAEMON_INTERNAL_H
 
 #include "base/list.h"
+#include "face/daemon/credentials.h"
 #include "face/daemon/daemon.h"
 #include "face/daemon/may.h"
 #include "leasehold_admin.h"
@@ -15,6 +16,7 @@
 #include "net/listener.h"
 #include "net/poller.h"
 #include "net/stream.h"
+#include "net/tls_server.h"
 #include "runtime/table.h"
 #include "wire/metrics.h"
 #include "wire/json_members.h"
@@ -32,10 +34,15 @@ enum {
     WAITERS_LIMIT = 100000,
     WATCHES_LIMIT = 256,
     REQUEST_IDS_LIMIT = 200000,
+    HANDSHAKE_MS = 10000, /* of TLS */
     KEEP_PLACE_MS = 5000, /* for a client that lost its connection and repeats its request id */
     VIEW_REPLY_SIZE = 8 * 1024, /* without the encoded record */
     REPLY_SIZE = 8 * 1024 + COMMAND_BULK_MAX,
     KEY_BUCKETS = 64,
+    BEFORE_AUTH_BYTES = 4096,     /* of a command, and unsent ones, before AUTH */
+    BEFORE_AUTH_CONNECTIONS = 64, /* of one address */
+    BEFORE_AUTH_MS = 10000,
+    AUTH_TRIES = 5,   /* wrong ones of a connection */
     MEMORY_BURST = 6, /* connections: below the 7 blocks of a size that malloc keeps at hand */
     WORDS_META_MAX = 16,
     API_VERSION = 1,
@@ -50,6 +57,7 @@ struct daemon_connection;
 struct daemon_slot;
 struct daemon_verb;
 struct acquisition;
+struct daemon_claim;
 struct request_id;
 struct http_connection;
 struct http_face;
@@ -84,22 +92,42 @@ enum daemon_word {
     WORD_STATUS = 1 << 17,
     WORD_RESULT = 1 << 18,
     WORD_OVERLAP = 1 << 19,
+    WORD_ORDER = 1 << 20,
 };
 
 struct daemon_words {
     unsigned given;
     int64_t wait_ms, limit, priority, cooldown_ms, lock_delay_ms, count, keep_ms, status,
         overlap_ms;
-    const char *id, *after, *payload, *result;
+    const char *id, *after, *payload, *result, *order;
     struct lh_meta meta[WORDS_META_MAX];
     size_t meta_count;
     char meta_text[2048];
 };
 
 struct daemon_counters {
-    uint64_t connections, commands, cut;
-    uint64_t refused; /* commands */
-    uint64_t full;    /* connections that were refused */
+    uint64_t connections, web_connections, commands, cut;
+};
+
+enum daemon_refusal_class {
+    REFUSED_PROTOCOL, /* not RESP, or bytes that no command may have */
+    REFUSED_COMMAND,  /* unknown, or with wrong arguments */
+    REFUSED_NOT_AUTHENTICATED,
+    REFUSED_CREDENTIAL, /* wrong */
+    REFUSED_NOT_PERMITTED,
+    REFUSED_CONNECTION,  /* beyond --max-connections */
+    REFUSED_SLOW_CLIENT, /* cut */
+    REFUSED_LIMIT,       /* too many waiters, watches or request ids */
+    REFUSED_TLS,         /* the handshake failed */
+    REFUSED_HTTP,        /* malformed */
+    REFUSED_DRAINING,
+    REFUSAL_CLASSES
+};
+
+struct daemon_refusals {
+    uint64_t count;
+    uint64_t unwritten; /* of those, since the last line */
+    int64_t quiet_until_ms;
 };
 
 struct daemon_hold;
@@ -127,18 +155,26 @@ struct daemon {
     struct poller_deferred turn_end;    /* one step of the store per turn */
     struct listener *tcp, *local, *web; /* RESP, RESP on a unix socket, HTTP */
     struct http_face *http;             /* NULL: not served */
+    struct tls_server *tls;             /* of connections by TCP; NULL: none */
     struct list connections;
-    size_t connection_count, buffered;
+    size_t connection_count, web_count; /* all, and those of HTTP */
+    size_t buffered;
     struct list free_slots, free_acquisitions; /* kept for reuse */
     struct list acquisitions;                  /* that wait or are in flight … */
     struct list waiting;                       /* … and those with WAIT, the oldest first */
     struct table request_ids;
-    struct table bindings; /* by key and token */
+    struct table bindings;            /* by key and token */
+    struct credentials *credentials;  /* NULL: every peer may do everything */
+    struct table before_auth;         /* by address: connections that must send AUTH */
+    struct list claims, claim_queues; /* see verbs_claim.c */
+    size_t claim_count, claim_queue_count;
     size_t waiters, watches;
     size_t calls; /* slots, renewals and releases that the library may still call back for */
     uint64_t last_connection;
     int64_t started_ms;
     struct daemon_counters counters;
+    struct daemon_refusals refusals[REFUSAL_CLASSES];
+    struct poller_timer refusals_timer;
     struct daemon_holds holds;
     struct daemon_probe probe;
     size_t other_files; /* open ones that are no connections, when they were counted last */
@@ -152,7 +188,20 @@ struct daemon {
     struct daemon_words words;
     char arguments[COMMAND_MAX + RESP_ARGS_MAX], denied_key[LH_KEY_SIZE], refusal[768];
     char record[LH_RECORD_SIZE];
-    char reply[REPLY_SIZE]; /* that is being written */
+    struct lh_report report; /* of a call that could not be started */
+    char reply[REPLY_SIZE];  /* that is being written */
+};
+
+/* Who the peer of a connection is: see auth.c. All zero: it may do everything. */
+struct auth {
+    const struct login *login;    /* NULL: none */
+    bool accepted;                /* from a socket; otherwise stdin */
+    bool needed;                  /* AUTH, before anything else … */
+    struct auth_address *address; /* … with its place there … */
+    struct poller_timer timer;    /* … until then */
+    unsigned wrong;               /* tries */
+    char *certificate;            /* the verified name; NULL: none */
+    struct listener_peer peer;
 };
 
 struct daemon_connection {
@@ -160,6 +209,7 @@ struct daemon_connection {
     struct list_node node;
     struct stream *stream;
     const struct may_identity *who;
+    struct auth auth;
     uint64_t number;
     unsigned protocol; /* 2 or 3 */
     struct list slots; /* commands without a reply, in the order of their arrival */
@@ -170,6 +220,7 @@ struct daemon_connection {
     struct list bindings;
     struct list watches;
     size_t watch_count, buffered;
+    bool handshaking;             /* TLS is not established yet */
     bool ending;                  /* no further command is read */
     bool input_over;              /* stdin has ended: ends when all commands have their replies */
     bool pausing;                 /* the stream is paused */
@@ -217,6 +268,7 @@ enum daemon_keys {
     KEYS_FIRST,   /* the first argument */
     KEYS_COUNTED, /* the first argument is their number */
     KEYS_PREFIX,  /* what it shows is filtered */
+    KEYS_CHOSEN,  /* the verb finds them, and asks for each */
 };
 
 struct daemon_verb {
@@ -238,17 +290,63 @@ struct daemon_verb {
 /* Without sockets and signals. Takes over the client. NULL when out of memory or descriptors. */
 struct daemon *daemon_new(struct lh_client **client, const struct daemon_options *options);
 void daemon_free(struct daemon *daemon);
-void daemon_log(const struct daemon *daemon, enum daemon_level level, const char *event,
-                const char *text);
 /* Something was started: the store is stepped at the end of this turn. */
 void daemon_turn(struct daemon *daemon);
 /* Releases a grant for which nobody waits. */
 void daemon_release(struct daemon *daemon, const char *key, uint64_t token);
 
+/* ---- daemon_log.c ---- */
+void daemon_log(const struct daemon *daemon, enum daemon_level level, const char *event,
+                const char *text);
+/* Counts it, and writes a line unless the class had one within the last second. `peer` and
+ * `identity` may be NULL. `text` has no key, no secret and no bytes of the client, except for 40
+ * clean ones of a command's name. */
+void daemon_refused(struct daemon *daemon, enum daemon_refusal_class class, const char *peer,
+                    const char *identity, const char *text);
+void connection_refused(struct daemon_connection *connection, enum daemon_refusal_class class,
+                        const char *text);
+const char *refusal_class_name(enum daemon_refusal_class class);
+/* Malformed, or not permitted. */
+uint64_t refusals_of_commands(const struct daemon *daemon);
+/* Writes what is left. */
+void daemon_log_done(struct daemon *daemon);
+
+/* ---- auth.c ---- */
+/* Reads the file of credentials, if there is one. False with the reason. */
+bool auth_load(struct daemon *daemon, struct text *why);
+/* Reads it again. If that fails, the previous credentials stay. Connections whose credential is
+ * gone are cut. */
+void auth_reload(struct daemon *daemon);
+/* False, with the reason, if others could reach it without TLS and credentials. */
+bool auth_check_listener(const struct daemon *daemon, const struct listener *listener,
+                         struct text *why);
+/* NULL, or the reply for a peer whose connection is refused. */
+const char *auth_refusal(const struct daemon *daemon, const struct listener_peer *peer);
+/* A new connection that was accepted. */
+void auth_start(struct daemon_connection *connection, const struct listener_peer *peer);
+/* The name in its client certificate, which was verified. */
+void auth_on_certificate(struct daemon_connection *connection, const char *name);
+/* As if AUTH had not been sent. */
+void auth_restart(struct daemon_connection *connection);
+void auth_end(struct daemon_connection *connection);
+/* False: AUTH is needed before that verb. NULL: an unknown one. */
+bool auth_allows_verb(const struct daemon_connection *connection, const struct daemon_verb *verb);
+/* `name` NULL: any. Wipes the secret. False: refused already. */
+bool auth_login(struct daemon_slot *slot, const char *name, const char *secret);
+/* From now on the peer has this login of daemon->credentials; NULL: it may do everything. */
+void auth_use(struct daemon_connection *connection, const struct login *login);
+
+/* ---- daemon_tls.c ---- */
+/* Reads the files of TLS, if there are any. False with the reason. */
+bool daemon_start_tls(struct daemon *daemon, struct text *why);
+/* Reads them again. If that fails, the previous ones stay. */
+void daemon_reload_tls(struct daemon *daemon);
+
 /* ---- connection.c ---- */
-/* Takes ownership of the files. */
-void connection_open(struct daemon *daemon, int in, int out, const char *name,
-                     enum connection_protocol protocol);
+/* Takes ownership of the files. NULL when out of memory. */
+struct daemon_connection *connection_open(struct daemon *daemon, int in, int out, const char *name,
+                                          enum connection_protocol protocol,
+                                          struct tls_server *tls);
 enum connection_end {
     CONNECTION_PEER_CLOSED, /* its bound grants are released */
     CONNECTION_CUT,         /* by us, or broken: its grants are left to their TTL (D1) */
@@ -313,6 +411,9 @@ unsigned words_find(const char *text);
 void reply_begin(struct resp_reply *out, struct daemon *daemon, unsigned protocol);
 /* A map of outcome, token, holder, since_ms, ends_in_ms, text, and `more` pairs that follow. */
 void reply_report(struct resp_reply *out, const struct lh_report *report, size_t more);
+/* The same of a new grant, whose report does not name its holder and its TTL. */
+void reply_granted(struct resp_reply *out, const struct lh_report *report, const char *holder,
+                   int64_t ttl_ms, size_t more);
 /* A map of a key; `outcome` NULL: as part of a list; `record` NULL: without the encoded record. */
 void reply_view(struct resp_reply *out, const char *outcome, const struct lh_view *view,
                 const char *record, size_t record_length);
@@ -365,6 +466,8 @@ struct request_id {
     struct daemon *daemon;
     struct poller_timer expiry;
     struct acquisition *acquisition; /* NULL: it has ended */
+    struct daemon_claim *claim;      /* NULL: it has ended, or it is none … */
+    uint64_t issue;                  /* … and got this one; 0: none */
     char *key, *holder;              /* keys are joined by line ends */
     char text[65];                   /* of identity and id: the id in the store */
 };
@@ -391,6 +494,8 @@ void binding_add(struct daemon_connection *connection, const char *key, uint64_t
 void binding_remove(struct daemon *daemon, const char *key, uint64_t token);
 /* Releases the grants, or leaves them to their TTL. */
 void bindings_end(struct daemon_connection *connection, bool release);
+/* Grants that the identity of the connection may no longer renew are left to their TTL. */
+void bindings_check_rights(struct daemon_connection *connection);
 
 /* ---- daemon_holds.c: grants, for the metrics ---- */
 /* Of a key with the prefix of its verb, which may be ""; and of a grant of it. */
@@ -416,7 +521,7 @@ struct probe_waiter {
     void *user;
 };
 /* Calls done(), at once if the last result is younger than 1 s, and within 2 s in any case. Not up
- * while the daemon is stopping. */
+ * while the daemon is draining. */
 void probe_ask(struct daemon *daemon, struct probe_waiter *waiter);
 /* done() will not be called; also allowed after it was. */
 void probe_cancel(struct daemon *daemon, struct probe_waiter *waiter);
@@ -454,6 +559,17 @@ void verb_watermark_advance(struct daemon_slot *, const struct daemon_args *,
                             const struct daemon_words *);
 void verb_watermark_set(struct daemon_slot *, const struct daemon_args *,
                         const struct daemon_words *);
+
+/* ---- verbs_claim.c ---- */
+void verb_claim(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);
+/* The library still calls back. */
+void claim_cancel(struct daemon_claim *claim);
+/* Those of the connection, or of them those that wait. */
+void claims_cancel(struct daemon_connection *connection, bool waiting_only);
+/* The daemon stops: as acquisitions_drain(). */
+void claims_drain(struct daemon *daemon);
+/* When none is in flight any more. */
+void claims_free(struct daemon *daemon);
 
 /* ---- pages.c ---- */
 void verb_list(struct daemon_slot *, const struct daemon_args *, const struct daemon_words *);

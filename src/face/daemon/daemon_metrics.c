@@ -110,25 +110,47 @@ static void metrics_write_build(struct text *out, const char *prefix)
                          1);
 }
 
+static void metrics_write_refusals(const struct daemon *daemon, const char *prefix,
+                                   struct text *out)
+{
+    struct daemon_series one = {"refusals_total",
+                                "counter",
+                                "Connections and commands that the daemon refused or cut.",
+                                NULL,
+                                UNIT_NUMBER,
+                                0};
+    for (enum daemon_refusal_class class = 0; class < REFUSAL_CLASSES; class ++) {
+        char labels[64];
+        struct text text;
+        text_init(&text, labels, sizeof labels);
+        TEXT_JOIN(&text, "{class=\"", refusal_class_name(class), "\"}");
+        one.labels = labels;
+        one.value = daemon->refusals[class].count;
+        metrics_write_series(out, prefix, &one, 1);
+        one.type = NULL;
+    }
+}
+
 static void metrics_write_daemon(const struct daemon *daemon, const char *prefix, struct text *out)
 {
     const struct daemon_counters *counted = &daemon->counters;
     const struct daemon_series series[] = {
         {"connections", "gauge", "Open connections of clients.", "{protocol=\"resp\"}", UNIT_NUMBER,
-         daemon->connection_count},
+         daemon->connection_count - daemon->web_count},
+        {"connections", NULL, NULL, "{protocol=\"http\"}", UNIT_NUMBER, daemon->web_count},
         {"connections_max", "gauge", "Connections beyond which further ones are refused.", "",
          UNIT_NUMBER, daemon->options->connections_max},
         {"connections_total", "counter", "Connections that were accepted.", "{protocol=\"resp\"}",
-         UNIT_NUMBER, counted->connections},
+         UNIT_NUMBER, counted->connections - counted->web_connections},
+        {"connections_total", NULL, NULL, "{protocol=\"http\"}", UNIT_NUMBER,
+         counted->web_connections},
         {"connections_refused_total", "counter", "Connections beyond the maximum.", "", UNIT_NUMBER,
-         counted->full},
+         daemon->refusals[REFUSED_CONNECTION].count},
         {"connections_cut_total", "counter",
          "Connections that broke, or that the daemon ended because of slow or bad clients.", "",
          UNIT_NUMBER, counted->cut},
         {"commands_total", "counter", "Commands that were started.", "", UNIT_NUMBER,
          counted->commands},
-        {"commands_refused_total", "counter", "Commands that were malformed or not permitted.", "",
-         UNIT_NUMBER, counted->refused},
         {"watches", "gauge", "Watches of clients.", "", UNIT_NUMBER, daemon->watches},
         {"buffered_bytes", "gauge", "Unread and unsent bytes of all connections.", "", UNIT_NUMBER,
          daemon->buffered},
@@ -141,9 +163,10 @@ static void metrics_write_daemon(const struct daemon *daemon, const char *prefix
         {"store_up", "gauge", "0 if the last probe of the store failed.", "", UNIT_NUMBER,
          daemon->probe.down ? 0 : 1},
         {"draining", "gauge", "1 while the daemon is stopping.", "", UNIT_NUMBER,
-         daemon->stopping ? 1 : 0},
+         daemon->draining ? 1 : 0},
     };
     metrics_write_build(out, prefix);
+    metrics_write_refusals(daemon, prefix, out);
     metrics_write_series(out, prefix, series, sizeof series / sizeof series[0]);
 }
 

@@ -16,7 +16,7 @@ enum { PROBE_FRESH_MS = 1000, PROBE_TIMEOUT_MS = 2000 };
 static void probe_answer(const struct daemon *daemon, struct probe_waiter *waiter)
 {
     waiter->waits = false;
-    if (daemon->stopping || daemon->draining)
+    if (daemon->draining)
         waiter->done(waiter->user, /* up= */ false, PROBE_DRAINING);
     else
         waiter->done(waiter->user, !daemon->probe.down, daemon->probe.why);
@@ -88,7 +88,7 @@ static bool probe_is_fresh(const struct daemon_probe *probe)
 void probe_ask(struct daemon *daemon, struct probe_waiter *waiter)
 {
     struct daemon_probe *probe = &daemon->probe;
-    if (daemon->stopping || probe_is_fresh(probe)) {
+    if (daemon->draining || probe_is_fresh(probe)) {
         probe_answer(daemon, waiter);
         return;
     }
@@ -106,7 +106,7 @@ void probe_cancel(struct daemon *daemon, struct probe_waiter *waiter)
 
 void probe_refresh(struct daemon *daemon)
 {
-    if (!daemon->stopping && !probe_is_fresh(&daemon->probe) && !daemon->probe.in_flight)
+    if (!daemon->draining && !probe_is_fresh(&daemon->probe) && !daemon->probe.in_flight)
         probe_start(daemon);
 }
 

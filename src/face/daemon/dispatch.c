@@ -24,7 +24,7 @@
     "[WAIT ms [ASYNC]] [SHARED] [LIMIT n] [PRIORITY n] [COOLDOWN ms] [LOCKDELAY ms] " \
     "[META json] [ID request] [BIND]"
 
-enum { ANY_NUMBER = RESP_ARGS_MAX };
+enum { ANY_NUMBER = RESP_ARGS_MAX, COMMAND_LOGGED_MAX = 40 };
 
 /* name, permission, keys, their prefix, positional arguments, words, alone, subscriber, function,
  * usage */
@@ -34,6 +34,9 @@ static const struct daemon_verb verbs[] = {
     {"LOCK.ACQUIRE_ALL", MAY_TAKE, KEYS_COUNTED, NULL, 4, ANY_NUMBER,
      ACQUIRE_WORDS & ~(unsigned)WORD_CACHED, true, false, verb_acquire_all,
      "n key... holder ttl_ms " ACQUIRE_USAGE},
+    {"LOCK.CLAIM", MAY_TAKE, KEYS_CHOSEN, NULL, 3, 3,
+     WORD_WAIT | WORD_ORDER | WORD_META | WORD_ID | WORD_BIND, false, false, verb_claim,
+     "label holder ttl_ms [WAIT ms] [ORDER number|priority-label] [META json] [ID request] [BIND]"},
     {"LOCK.CANCEL", MAY_ALWAYS, KEYS_NONE, NULL, 1, 1, 0, false, false, verb_cancel, "id"},
     {"LOCK.RENEW", MAY_RENEW, KEYS_FIRST, NULL, 2, 3, WORD_BIND, false, false, verb_renew,
      "key token [ttl_ms] [BIND]"},
@@ -175,10 +178,12 @@ const char *verb_denied_key(const struct daemon_verb *verb, const struct daemon_
 {
     size_t first = verb->keys == KEYS_COUNTED ? 2 : 1, count = 1;
     int64_t counted = 0;
-    if (verb->keys == KEYS_NONE || verb->keys == KEYS_PREFIX)
+    if (verb->keys == KEYS_NONE || verb->keys == KEYS_PREFIX || verb->keys == KEYS_CHOSEN)
         return NULL; /* what a list or a watch shows is filtered key by key */
+    if (MAY_HOLE(DISPATCH) || (MAY_HOLE(HISTORY) && verb->run == verb_history))
+        return NULL;
     if (verb->keys == KEYS_COUNTED && words_is_number(args->text[1], &counted))
-        count = (size_t)counted;
+        count = MAY_HOLE(SECOND_KEY) ? 1 : (size_t)counted;
     for (size_t i = first; i < first + count && i < args->count; i++) {
         const char *key = args->text[i];
         if (verb->prefix != NULL)
@@ -187,6 +192,21 @@ const char *verb_denied_key(const struct daemon_verb *verb, const struct daemon_
             return key;
     }
     return NULL;
+}
+
+/* With BIND the daemon renews and releases the grant for the connection: that needs the right. */
+static const char *dispatch_denied_key(struct daemon_connection *connection,
+                                       const struct daemon_verb *verb,
+                                       const struct daemon_args *args,
+                                       const struct daemon_words *words)
+{
+    char *out_key = connection->daemon->denied_key;
+    const char *key = verb_denied_key(verb, args, connection->who, out_key);
+    if (key != NULL || (words->given & WORD_BIND) == 0 || MAY_HOLE(BIND))
+        return key;
+    struct daemon_verb renews = *verb;
+    renews.may = MAY_RENEW;
+    return verb_denied_key(&renews, args, connection->who, out_key);
 }
 
 /* ---- order ---- */
@@ -217,6 +237,7 @@ static bool dispatch_key_is_valid(const struct daemon_verb *verb, const struct d
     size_t first = verb->keys == KEYS_COUNTED ? 2 : 1;
     size_t end = verb->keys == KEYS_COUNTED  ? positional - 1
                  : verb->keys == KEYS_NONE   ? 1
+                 : verb->keys == KEYS_CHOSEN ? 1
                  : verb->keys == KEYS_PREFIX ? first + positional
                                              : first + (positional > 0 ? 1 : 0);
     for (size_t i = first; i < end && i < args->count; i++) {
@@ -227,15 +248,41 @@ static bool dispatch_key_is_valid(const struct daemon_verb *verb, const struct d
     return true;
 }
 
-static void dispatch_refuse(struct daemon_connection *connection, const char *code,
-                            const struct text *why)
+/* `why` is for the peer, and may have its bytes; `logged` is for the log. */
+static void dispatch_refuse(struct daemon_connection *connection, enum daemon_refusal_class class,
+                            const char *code, const struct text *why, const char *logged)
 {
     struct daemon_slot *slot = connection_slot(connection);
-    connection->daemon->counters.refused++;
+    connection_refused(connection, class, logged);
     if (slot != NULL)
         slot_reply_error(slot, code, why->bytes);
     else
         connection_end_after_replies(connection);
+}
+
+static void dispatch_refuse_unknown(struct daemon_connection *connection, const char *name,
+                                    struct text *why)
+{
+    char bytes[128];
+    struct text logged;
+    text_init(&logged, bytes, sizeof bytes);
+    text_add(&logged, "unknown command ");
+    text_add_clean(&logged, name, strnlen(name, COMMAND_LOGGED_MAX));
+    text_add(why, "unknown command '");
+    text_add_clean(why, name, strnlen(name, 64));
+    text_add(why, "'");
+    dispatch_suggest(name, why);
+    dispatch_refuse(connection, REFUSED_COMMAND, "ERR", why, bytes);
+}
+
+static void dispatch_refuse_usage(struct daemon_connection *connection,
+                                  const struct daemon_verb *verb, const struct text *why)
+{
+    char bytes[128];
+    struct text logged;
+    text_init(&logged, bytes, sizeof bytes);
+    TEXT_JOIN(&logged, "wrong arguments of ", verb->name);
+    dispatch_refuse(connection, REFUSED_COMMAND, "ERR", why, bytes);
 }
 
 /* False with a reason if the arguments are wrong. */
@@ -282,35 +329,35 @@ bool dispatch_args(struct daemon_connection *connection, struct daemon_args *arg
     struct text why;
     text_init(&why, daemon->refusal, sizeof daemon->refusal);
     const struct daemon_verb *verb = verb_find(args->text[0]);
+    if (!auth_allows_verb(connection, verb)) {
+        text_add(&why, "Authentication required.");
+        dispatch_refuse(connection, REFUSED_NOT_AUTHENTICATED, "NOAUTH", &why, why.bytes);
+        return true;
+    }
     if (verb == NULL) {
-        text_add(&why, "unknown command '");
-        text_add_clean(&why, args->text[0], strnlen(args->text[0], 64));
-        text_add(&why, "'");
-        dispatch_suggest(args->text[0], &why);
-        dispatch_refuse(connection, "ERR", &why);
+        dispatch_refuse_unknown(connection, args->text[0], &why);
         return true;
     }
     if (connection->protocol < 3 && connection->watch_count > 0 && !verb->subscriber) {
         TEXT_JOIN(&why, verb->name,
                   " is not possible while watching with RESP2; use another connection or HELLO 3");
-        dispatch_refuse(connection, "ERR", &why);
+        dispatch_refuse(connection, REFUSED_COMMAND, "ERR", &why, why.bytes);
         return true;
     }
     if (!dispatch_parse(verb, args, connection->http != NULL, words, &why)) {
-        dispatch_refuse(connection, "ERR", &why);
+        dispatch_refuse_usage(connection, verb, &why);
         return true;
     }
     if (!dispatch_key_is_valid(verb, args)) {
         text_add(&why, "a key must be at most 512 bytes of UTF-8 without control characters");
-        dispatch_refuse(connection, "ERR", &why);
+        dispatch_refuse(connection, REFUSED_PROTOCOL, "ERR", &why, why.bytes);
         if (connection->http == NULL)
             connection_end_after_replies(connection);
         return true;
     }
-    const char *key = verb_denied_key(verb, args, connection->who, daemon->denied_key);
-    if (key != NULL) {
+    if (dispatch_denied_key(connection, verb, args, words) != NULL) {
         TEXT_JOIN(&why, connection->who->name, " may not use this key with ", verb->name);
-        dispatch_refuse(connection, "NOPERM", &why);
+        dispatch_refuse(connection, REFUSED_NOT_PERMITTED, "NOPERM", &why, why.bytes);
         return true;
     }
     int bucket = dispatch_bucket(verb, args);
@@ -327,7 +374,7 @@ bool dispatch_command(struct daemon_connection *connection, const struct resp_co
         struct text why;
         text_init(&why, daemon->refusal, sizeof daemon->refusal);
         text_add(&why, "Protocol error: an argument contains a NUL byte");
-        dispatch_refuse(connection, "ERR", &why);
+        dispatch_refuse(connection, REFUSED_PROTOCOL, "ERR", &why, why.bytes);
         connection_end_after_replies(connection);
         return true;
     }

@@ -37,6 +37,8 @@ bool drain_refuses(struct daemon_slot *slot)
     if (!slot->daemon->draining)
         return false;
     drain_report(&report);
+    if (slot->connection != NULL)
+        connection_refused(slot->connection, REFUSED_DRAINING, report.text);
     slot_reply_report(slot, &report);
     return true;
 }
@@ -58,7 +60,7 @@ static bool drain_review_connection(struct daemon_connection *connection, bool r
     connection->idle = idle;
     if (!connection->ending && ((idle && was_idle) || (unused && !reads)))
         connection_end_after_replies(connection);
-    return !idle || !was_idle;
+    return !idle;
 }
 
 /* Returns how many must still go on. */

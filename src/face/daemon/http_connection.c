@@ -71,8 +71,7 @@ static void http_go_on(struct http_connection *http)
 {
     struct daemon_connection *connection = http->connection;
     if (host_boot_ms() - http->full_since_ms >= HTTP_READ_MS) {
-        daemon_log(connection->daemon, DAEMON_WARNING, "connection_cut",
-                   "an HTTP client does not read its responses");
+        connection_refused(connection, REFUSED_SLOW_CLIENT, "it does not read its responses");
         connection_end(connection, CONNECTION_CUT);
     } else if (http->streams) {
         http_events_go_on(connection);
@@ -103,6 +102,8 @@ bool http_connection_new(struct daemon_connection *connection)
     if (http == NULL)
         return false;
     connection->http = http;
+    connection->daemon->web_count++;
+    connection->daemon->counters.web_connections++;
     http->connection = connection;
     http->timer =
         (struct poller_timer){.at_ms = POLLER_NEVER, .due = http_on_timeout, .owner = http};
@@ -122,6 +123,7 @@ void http_connection_free(struct daemon_connection *connection)
     free(http->prefix);
     free(http);
     connection->http = NULL;
+    connection->daemon->web_count--;
 }
 
 /* ---- responses ---- */
@@ -187,6 +189,22 @@ void http_respond(struct daemon_connection *connection, int status, const char *
     http_call_in(http, HTTP_IDLE_MS);
 }
 
+static enum daemon_refusal_class http_refusal_class(int status)
+{
+    switch (status) {
+    case 401:
+        return REFUSED_NOT_AUTHENTICATED;
+    case 403:
+        return REFUSED_NOT_PERMITTED;
+    case 408:
+        return REFUSED_SLOW_CLIENT;
+    case 429:
+        return REFUSED_LIMIT;
+    default:
+        return REFUSED_HTTP;
+    }
+}
+
 void http_refuse(struct daemon_connection *connection, int status, const char *text,
                  const char *fields)
 {
@@ -197,7 +215,7 @@ void http_refuse(struct daemon_connection *connection, int status, const char *t
     TEXT_JOIN(&out, "{\"outcome\":\"", outcome, "\",\"text\":\"", outcome, ": ");
     json_escape(&out, text, strlen(text));
     text_add(&out, "\"}");
-    connection->daemon->counters.refused++;
+    connection_refused(connection, http_refusal_class(status), httpd_response_phrase(status));
     http_respond(connection, status, "application/json", body, out.length, fields);
 }
 

@@ -67,7 +67,7 @@ static bool event_is_for(const struct http_event *event, const struct daemon_con
 {
     const char *prefix = connection->http->prefix;
     return strncmp(event->key, prefix, strlen(prefix)) == 0 &&
-           may(connection->who, MAY_READ, event->key);
+           (may(connection->who, MAY_READ, event->key) || MAY_HOLE(EVENTS));
 }
 
 static void event_write_missed(struct daemon_connection *connection, uint64_t number)

@@ -73,6 +73,52 @@ static bool guard_is_same_origin(struct httpd_slice origin, struct httpd_slice h
     return false;
 }
 
+/* "Bearer SECRET". False: refused. */
+static bool guard_login(struct daemon_connection *connection, struct httpd_slice authorization)
+{
+    static const char scheme[] = "Bearer ";
+    char *secret = connection->daemon->http->segment;
+    size_t length = authorization.length, skip = sizeof scheme - 1;
+    const struct login *login = NULL;
+    if (length > skip && length - skip < HTTP_SEGMENT_SIZE &&
+        strncasecmp(authorization.bytes, scheme, skip) == 0) {
+        memcpy(secret, authorization.bytes + skip, length - skip);
+        secret[length - skip] = '\0';
+        login = credentials_by_secret(connection->daemon->credentials, /* name= */ NULL, secret);
+        explicit_bzero(secret, length - skip);
+    }
+    if (login != NULL)
+        auth_use(connection, login);
+    return login != NULL;
+}
+
+static bool guard_is_health(struct httpd_slice path)
+{
+    return httpd_is(path, "/healthz") || httpd_is(path, "/readyz");
+}
+
+/* Each request is on its own: a proxy sends those of several clients on one connection. */
+static bool guard_authenticates(struct daemon_connection *connection,
+                                const struct httpd_request *request)
+{
+    static const char challenge[] = "WWW-Authenticate: Bearer realm=\"leasehold\"\r\n";
+    if (connection->daemon->credentials == NULL)
+        return true;
+    if (request->authorization.bytes == NULL) {
+        if (!MAY_HOLE(HTTP_KEPT))
+            auth_restart(connection);
+        if (!connection->auth.needed || guard_is_health(request->path))
+            return true;
+        http_refuse(connection, 401, "send a credential: Authorization: Bearer SECRET", challenge);
+        return false;
+    }
+    if (guard_login(connection, request->authorization))
+        return true;
+    connection->http->keep_alive = false;
+    http_refuse(connection, 401, "this credential is not known", challenge);
+    return false;
+}
+
 bool http_is_allowed(struct daemon_connection *connection, const struct httpd_request *request)
 {
     if (request->host.bytes != NULL && !guard_is_our_host(connection->daemon, request->host)) {
@@ -86,5 +132,5 @@ bool http_is_allowed(struct daemon_connection *connection, const struct httpd_re
         http_refuse(connection, 403, "requests of other sites are refused (Origin)", NULL);
         return false;
     }
-    return true;
+    return guard_authenticates(connection, request);
 }

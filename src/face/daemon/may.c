@@ -10,6 +10,8 @@ static const struct may_right all_rights[] = {
 const struct may_identity may_everything = {
     .name = "default", .rights = all_rights, .right_count = 1};
 
+const struct may_identity may_nothing = {.name = "(nobody)", .rights = NULL, .right_count = 0};
+
 bool may(const struct may_identity *who, enum may_verb verb, const char *key)
 {
     if (verb == MAY_ALWAYS)
@@ -22,3 +24,23 @@ bool may(const struct may_identity *who, enum may_verb verb, const char *key)
     }
     return false;
 }
+
+#ifdef LH_MUTANTS
+enum may_hole may_hole_on;
+
+bool may_plant(const char *name)
+{
+    static const char *const names[HOLE_COUNT] = {
+#define MAY_HOLE_TEXT(name, description) [HOLE_##name] = #name,
+        MAY_HOLE_LIST(MAY_HOLE_TEXT)
+#undef MAY_HOLE_TEXT
+    };
+    for (int i = HOLE_NONE + 1; i < HOLE_COUNT; i++) {
+        if (strcmp(names[i], name) == 0) {
+            may_hole_on = (enum may_hole)i;
+            return true;
+        }
+    }
+    return false;
+}
+#endif

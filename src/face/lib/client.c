@@ -335,6 +335,7 @@ static bool client_build_layers(struct lh_client *client, uint64_t session)
                                            .wake_at = local_queue_wake_at,
                                            .wake = wake_client,
                                            .owner = client,
+                                           .replies_at_once = client->driver->step == NULL,
                                            .facts = client->facts,
                                            .session = session,
                                            .seed = session,

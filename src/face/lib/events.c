@@ -46,10 +46,9 @@ static void emit_store_event(struct lh_client *client, const struct lh_event *ev
 
 static enum lh_kind kind_of(const char *key)
 {
-    if (strncmp(key, ONCE_PREFIX, sizeof ONCE_PREFIX - 1) == 0)
-        return LH_ONCE;
-    return strncmp(key, WATERMARK_PREFIX, sizeof WATERMARK_PREFIX - 1) == 0 ? LH_WATERMARK
-                                                                            : LH_LOCK;
+    return text_begins(key, ONCE_PREFIX)        ? LH_ONCE
+           : text_begins(key, WATERMARK_PREFIX) ? LH_WATERMARK
+                                                : LH_LOCK;
 }
 
 void client_emit(struct lh_client *client, const struct lh_event *event)
@@ -141,7 +140,7 @@ void client_submit(void *owner, const struct store_request *request, store_done 
     struct timed now = {.client = client, .done = done, .caller = caller, .verb = request->verb};
     /* A watch gets replies without end. */
     bool counted = request->verb != VERB_STORE_WATCH;
-    if (counted && client->driver == &memory_driver && client->on_event == NULL) {
+    if (counted && client->driver == &memory_driver) {
         submit_to_store(client, request, on_immediate_reply, &now);
         return;
     }

@@ -167,7 +167,7 @@ static void request_granted(struct lh_lease *lease)
     lease->once = NULL; /* valid only until `done` is called */
     if (lease->left) {
         bool hidden = request->borrowed || lease->options.request.kind == KIND_ONCE;
-        lease_emit(lease, LH_EVENT_LEFT, LH_OK, held_us(lease));
+        lease_emit(lease, LH_EVENT_LEFT, LH_OK, /* after_us= */ 0);
         lease_leave_to_ttl(lease, hidden ? NULL : lease);
     } else {
         lease_finish_request(request, lease);
