@@ -9,10 +9,10 @@ import re
 import sys
 import urllib.parse
 
-from web_client import Response, Web, request
+from serve_http_kit import Http, Response, request
 
 ADDRESS = ("127.0.0.1", int(sys.argv[1]))
-web = Web(ADDRESS)
+web = Http(ADDRESS)
 document = web.call("GET", "/openapi.json")
 assert document.status == 200, document
 document = json.loads(document.body)
@@ -63,7 +63,7 @@ class Operation:
 
     @staticmethod
     def stream(path):
-        with Web(ADDRESS) as other:
+        with Http(ADDRESS) as other:
             other.send(request("GET", path))
             status, fields = other.head()
             body = b"" if status == 200 else other.take(int(fields["content-length"]), 1e9)

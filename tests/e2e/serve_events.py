@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 
 from serve_kit import WAIT_S, Closed, Daemon, encode, pairs, until
-from web_client import Stream, Web, request
+from serve_http_kit import Http, Stream, request
 
 HOUR = 3600000
 RING = 4096
@@ -168,7 +168,7 @@ def a_client_that_reconnects_misses_nothing(program):
 
 def the_number_of_watches_is_limited(program):
     daemon = daemon_of(program)
-    with daemon.connect(3) as client, Web(daemon.web) as refused:
+    with daemon.connect(3) as client, Http(daemon.web) as refused:
         client.ok("LOCK.WATCH", "")
         streams = [Stream(daemon.web) for _ in range(255)]
         for _ in range(3):
@@ -186,7 +186,7 @@ def the_number_of_watches_is_limited(program):
 
 def head_of_a_stream_has_no_events(program):
     daemon = daemon_of(program)
-    with daemon.connect(3) as client, Web(daemon.web) as web:
+    with daemon.connect(3) as client, Http(daemon.web) as web:
         web.send(request("HEAD", "/v1/watch"))
         status, fields = web.head()
         assert status == 200 and fields["content-type"] == "text/event-stream", fields
@@ -246,7 +246,7 @@ def the_end_of_the_stores_watch_is_reported(program):
                 assert event.name == "missed" and event.data["text"], event
                 assert stream.ends() == b""
                 watches(client, 0)
-                with Web(daemon.web) as web:  # also twice on one connection
+                with Http(daemon.web) as web:  # also twice on one connection
                     for _ in range(2):
                         response = web.call("GET", "/v1/watch?prefix=a", Last_Event_ID=event.id)
                         assert response.status == 503, response

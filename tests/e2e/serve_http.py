@@ -18,17 +18,17 @@ import urllib.parse
 
 import serve_events
 from serve_kit import Cases, Closed, Daemon, encode, until, waiters
-from web_client import Web, request
+from serve_http_kit import Http, request
 
 PROGRAM = os.path.realpath(sys.argv[1])
 HOUR = 3600000
 daemon = Daemon(PROGRAM, "memory:", "--host", "locks.example,Other.Example", http="127.0.0.1:0")
-witness = Web(daemon.web)
+witness = Http(daemon.web)
 resp = daemon.connect(3)
 
 
 def connect(receive_buffer=None):
-    return Web(daemon.web, receive_buffer)
+    return Http(daemon.web, receive_buffer)
 
 
 def head(*lines, target="GET /healthz HTTP/1.1", host="Host: localhost"):
@@ -164,14 +164,14 @@ def breaks_the_connection(data, status, send):
 
 def each_broken_request_ends_its_connection():
     for data, status in BROKEN:
-        breaks_the_connection(data, status, Web.send)
+        breaks_the_connection(data, status, Http.send)
         assert witness.call("GET", "/healthz").status == 200
 
 
 def byte_by_byte():
     for data, status in BROKEN:
         if len(data) < 300:
-            breaks_the_connection(data, status, Web.trickle)
+            breaks_the_connection(data, status, Http.trickle)
     with connect() as client:
         client.trickle(head() + request("POST", "/v1/locks/bytes/acquire",
                                         {"holder": "é", "ttl_ms": 60000}))
@@ -537,7 +537,7 @@ def keys_are_percent_encoded():
                     "acquire", "../../etc/passwd", "\"quoted\"", "<script>", "\u202eabc"):
             path = "/v1/locks/" + urllib.parse.quote(key, safe="+")
             if key in (".", ".."):  # clients and proxies remove these: use another key
-                assert Web(daemon.web).call("GET", path).status == 400, key
+                assert Http(daemon.web).call("GET", path).status == 400, key
                 continue
             reply = client.call("POST", path + "/acquire", ACQUIRE)
             assert reply.status == 200, (key, reply)
@@ -584,7 +584,7 @@ def a_wait_ends():
 
 
 def the_end_of_a_client_gives_up_its_wait():
-    for end in (Web.close, lambda client: client.socket.shutdown(socket.SHUT_WR)):
+    for end in (Http.close, lambda client: client.socket.shutdown(socket.SHUT_WR)):
         for behind in (b"", head(), head()[:20]):
             hold_token = hold("gone")
             client = connect()
@@ -708,11 +708,11 @@ def a_client_that_does_not_read_is_cut():
 
 def too_many_connections_get_503():
     small = Daemon(PROGRAM, "memory:", "--max-connections", "2", http="127.0.0.1:0")
-    with Web(small.web) as first, Web(small.web) as second:
+    with Http(small.web) as first, Http(small.web) as second:
         assert first.call("GET", "/healthz").status == 200
         assert second.call("GET", "/healthz").status == 200
         for _ in range(20):
-            with Web(small.web) as third:
+            with Http(small.web) as third:
                 try:
                     third.send(head())
                 except Closed:
@@ -724,7 +724,7 @@ def too_many_connections_get_503():
         assert first.call("GET", "/healthz").status == 200
 
     def is_accepted():
-        with Web(small.web) as fourth:
+        with Http(small.web) as fourth:
             try:
                 return fourth.call("GET", "/healthz").status == 200
             except (Closed, KeyError):

@@ -71,8 +71,7 @@ static void http_go_on(struct http_connection *http)
 {
     struct daemon_connection *connection = http->connection;
     if (host_boot_ms() - http->full_since_ms >= HTTP_READ_MS) {
-        daemon_log(connection->daemon, DAEMON_WARNING, "connection_cut",
-                   "an HTTP client does not read its responses");
+        connection_refused(connection, REFUSED_SLOW_CLIENT, "it does not read its responses");
         connection_end(connection, CONNECTION_CUT);
     } else if (http->streams) {
         http_events_go_on(connection);

@@ -36,7 +36,7 @@ class Response:
         return f"{self.status} {self.fields} {self.body[:300]!r}"
 
 
-class Web:
+class Http:
     """One connection."""
 
     def __init__(self, address, receive_buffer=None):
@@ -164,7 +164,7 @@ class Event:
         return f"{self.name} {self.id} {self.data}"
 
 
-class Stream(Web):
+class Stream(Http):
     """GET /v1/watch. Comments are counted, not returned."""
 
     def __init__(self, address, prefix=None, last=None, receive_buffer=None):
