@@ -157,8 +157,9 @@ static void web_finish(const struct fuzzed_web *web)
     ASSERT(web->peer->length == 0);
     if (web->streams || web->closes)
         return;
-    ASSERT(connection != NULL && !connection->ending && connection->slot_count <= 1);
-    if (connection->slot_count == 0)
+    bool open = connection != NULL && !connection->ending && connection->slot_count <= 1;
+    ASSERT(open);
+    if (open && connection->slot_count == 0)
         ASSERT(web_request(web, &request) == HTTPD_MORE);
 }
 

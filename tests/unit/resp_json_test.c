@@ -68,8 +68,7 @@ static void an_error_has_an_outcome(void **state)
         {"ERR", "failed", "usage", "{\"outcome\":\"usage\",\"text\":\"usage: failed\"}"},
         {"NOPERM", "not you", "denied", "{\"outcome\":\"denied\",\"text\":\"denied: not you\"}"},
         {"NOAUTH", "not you", "denied", "{\"outcome\":\"denied\",\"text\":\"denied: not you\"}"},
-        {"WRONGPASS", "not you", "denied",
-         "{\"outcome\":\"denied\",\"text\":\"denied: not you\"}"},
+        {"WRONGPASS", "not you", "denied", "{\"outcome\":\"denied\",\"text\":\"denied: not you\"}"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
