@@ -48,7 +48,7 @@ ssize_t tls_fail(struct tls *tls, enum stream_end end, const char *what, const c
 bool tls_is_cert_alert(int alert); /* about our certificate */
 /* For SSL_CTX_set_default_passwd_cb(): an encrypted key is an error, not a question. */
 int tls_no_passphrase(char *buffer, int size, int writing, void *owner);
-/* What both sides need. False if OpenSSL fails. */
+/* Settings of both sides. False if OpenSSL fails. */
 bool tls_set_common_options(SSL_CTX *context);
 BIO_METHOD *tls_method_new(void); /* NULL when out of memory */
 /* Lets tls->ssl use the socket; false when out of memory. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this process uses: time, memory and descriptors, from /proc. For metrics. */
+/* The usage of this process: time, memory and descriptors, from /proc. For metrics. */
 #ifndef LEASEHOLD_PROCESS_USAGE_H
 #define LEASEHOLD_PROCESS_USAGE_H
 

@@ -10,7 +10,7 @@
 
 enum { RESP_JSON_WORD = 24 };
 
-/* What a face needs to know of a reply beside its text. */
+/* Facts of a reply that a face needs beside its text. */
 struct resp_json_summary {
     char outcome[RESP_JSON_WORD]; /* of the outermost map; "" if it has none */
     char error[RESP_JSON_WORD];   /* the code of an error, as "NOPERM"; "" if it is none */

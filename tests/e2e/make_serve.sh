@@ -74,7 +74,7 @@ serve() {
     return 1
 }
 
-# What it says to type works.
+# The commands that it prints work.
 types_what_is_said() { # types_what_is_said NAME
     local typed
     cat "$work/$1"

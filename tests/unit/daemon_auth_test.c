@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who a peer of the daemon is: AUTH, unix peers, certificates; and what is possible before AUTH.
+ * The identity of a peer: AUTH, unix peers, certificates; and what is possible before AUTH.
  * The clock is the test's own, so that nothing waits.
  */
 #include <setjmp.h>

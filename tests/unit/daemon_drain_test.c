@@ -293,7 +293,7 @@ static void peers_that_do_not_close_are_not_awaited(void **state)
     (void)state;
     drain_begin(served);
     until_stopping(900);
-    assert_true(host_boot_ms() - began_ms >= 200); /* so long they could */
+    assert_true(host_boot_ms() - began_ms >= 200); /* as long as they could */
 }
 
 static void an_idle_daemon_ends_at_once(void **state)

@@ -19,7 +19,7 @@ static struct daemon *served;
 static struct peer *ann;
 static int64_t ahead_ms; /* of the real clock */
 
-/* What was logged: "class event peer identity count text". */
+/* The logged lines: "class event peer identity count text". */
 static char lines[LINES_MAX][512];
 static size_t line_count;
 static uint64_t counted; /* the sum of all counts */

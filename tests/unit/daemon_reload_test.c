@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a reload of the credentials changes, what the peers of others must not see or end, and where
+/* Changes by a reload of the credentials, what the peers of others must not see or end, and where
  * the daemon may listen. */
 #include <setjmp.h>
 #include <stdarg.h>

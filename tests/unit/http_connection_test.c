@@ -173,7 +173,7 @@ static void a_half_open_client_gets_its_responses(void **state)
     assert_true(web->ended);
 }
 
-/* Whoever has closed looks the same: the wait ends. */
+/* A client that has closed looks the same: the wait ends. */
 static void a_half_open_client_does_not_wait(void **state)
 {
     (void)state;

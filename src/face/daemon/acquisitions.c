@@ -519,7 +519,7 @@ void acquisitions_orphan(struct daemon_connection *connection)
     }
 }
 
-/* A waiter is told at once. One with a request id is told when the library has withdrawn it: its
+/* A waiter gets its reply at once. One with a request id gets it when the library withdrew it: its
  * client repeats it at another daemon, where it must not find a grant that is released here. */
 void acquisitions_drain(struct daemon *daemon)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who the peer of a connection is: by its user id, its certificate or AUTH. Without credentials
+ * Identifies the peer of a connection: by its user id, its certificate or AUTH. Without credentials
  * everybody who can connect may do everything. With credentials a peer that is not known yet has no
  * right, little memory and little time, and an address has few such peers. A reload keeps a
  * connection if its name and secret are still there, with the rights that they have now.

@@ -123,7 +123,8 @@ static void daemon_accept(struct daemon *daemon, int file, const struct listener
         (void)send(file, text, strlen(text), MSG_NOSIGNAL);
     (void)close(file);
     daemon_refused(daemon, REFUSED_CONNECTION, peer->address, /* identity= */ NULL,
-                   "too many connections, in all or of this address before AUTH");
+                   "too many connections, in all or of this address before AUTH, or a user without "
+                   "a right to this socket");
 }
 
 static void daemon_on_accepted(void *owner, int file, const struct listener_peer *peer)

@@ -192,7 +192,7 @@ struct daemon {
     char reply[REPLY_SIZE];  /* that is being written */
 };
 
-/* Who the peer of a connection is: see auth.c. All zero: it may do everything. */
+/* The identity of a peer: see auth.c. All zero: it may do everything. */
 struct auth {
     const struct login *login;    /* NULL: none */
     bool accepted;                /* from a socket; otherwise stdin */
@@ -582,7 +582,7 @@ void verb_subscribe(struct daemon_slot *, const struct daemon_args *, const stru
 void verb_unsubscribe(struct daemon_slot *, const struct daemon_args *,
                       const struct daemon_words *);
 void watches_end_all(struct daemon_connection *connection);
-/* The daemon stops: the watches end, and the peer is told so. */
+/* The daemon stops: the watches end, and the peer gets a push. */
 void watches_drain(struct daemon_connection *connection);
 
 /* ---- verbs_session.c ---- */

@@ -2,7 +2,7 @@
 /*
  * Connections of HTTP: bytes in, requests out, responses in their order. A request waits in the
  * buffer until the response to the one before it was written, and the client has read most of it. A
- * request that does not arrive within 10 s is refused, a client that reads nothing for so long is
+ * request that does not arrive within 10 s is refused, a client that reads nothing for 10 s is
  * cut, and an idle connection ends after 75 s.
  */
 #include "face/daemon/http_face.h"

@@ -2,7 +2,7 @@
 /*
  * GET /v1/watch: changes as server-sent events. All subscribers share one watch of the store and
  * one ring of the last changes; the id of an event is this ring's name and a number, so that a
- * client that reconnects with Last-Event-ID goes on where it was, or is told that it missed
+ * client that reconnects with Last-Event-ID goes on where it was, or learns that it missed
  * changes. Each subscriber gets only what may() lets it read.
  */
 #include "face/daemon/http_face.h"

@@ -40,7 +40,7 @@ struct http_connection {
     char *prefix;
 };
 
-/* What all connections share. */
+/* Shared by all connections. */
 struct http_face {
     struct http_events *events;
     char body[HTTP_BODY_MAX + 1], memory[2 * HTTP_BODY_MAX], segment[HTTP_SEGMENT_SIZE];

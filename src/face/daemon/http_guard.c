@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a request must show before it is read further: a Host that is ours, so that a name of
+ * The checks before a request is read further: a Host that is ours, so that a name of
  * somebody else that resolves to this address is refused; no Origin of another site; and, if
  * credentials are configured, one in Authorization.
  */

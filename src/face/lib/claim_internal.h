@@ -83,7 +83,7 @@ const json_t *claim_page_item(const struct claim_pages *pages, size_t index);
 
 /* ---- claim_steps.c ---- */
 
-/* What is to be done next. Either the library does it, or an exchange. */
+/* The next step. Either the library does it, or an exchange. */
 enum claim_step {
     CLAIM_LIST,    /* exchange: the issues */
     CLAIM_TAKE,    /* acquire the key */
