@@ -19,7 +19,7 @@ const char *request_id_wrong(const struct daemon_connection *connection,
     if ((words->given & WORD_ID) == 0 ||
         (words->id[0] != '\0' && strlen(words->id) <= REQUEST_ID_MAX))
         return NULL;
-    return connection->http != NULL ? "request_id must have 1 to 256 bytes"
+    return connection->http != NULL ? "request_id: an ID must have 1 to 256 bytes"
                                     : "ID must have 1 to 256 bytes";
 }
 
