@@ -156,40 +156,13 @@ static bool json_reader_word(struct json_reader *reader, const char *word)
     return true;
 }
 
-static bool json_reader_skip_value(struct json_reader *reader, unsigned depth,
-                                   enum json_kind *out_kind);
-
-/* The rest of an object or a list, behind its first sign. */
-static bool json_reader_skip_nested(struct json_reader *reader, bool object, unsigned depth)
+/* A value that has no values in it; strings are decoded. */
+static bool json_reader_skip_plain(struct json_reader *reader, enum json_kind *out_kind)
 {
-    enum json_kind kind;
-    char end = object ? '}' : ']';
-    if (json_reader_take(reader, end))
-        return true;
-    do {
-        if (object && (json_reader_string(reader) == NULL || !json_reader_take(reader, ':')))
-            return false;
-        if (!json_reader_skip_value(reader, depth, &kind))
-            return false;
-    } while (json_reader_take(reader, ','));
-    return json_reader_take(reader, end);
-}
-
-/* Strings that it skips are decoded into the memory, which the caller restores. */
-static bool json_reader_skip_value(struct json_reader *reader, unsigned depth,
-                                   enum json_kind *out_kind)
-{
-    json_reader_skip(reader);
     switch (*reader->at) {
     case '"':
         *out_kind = JSON_STRING;
         return json_reader_string(reader) != NULL;
-    case '{':
-    case '[':
-        *out_kind = *reader->at == '{' ? JSON_OBJECT : JSON_LIST;
-        reader->at++;
-        return depth < JSON_DEPTH_MAX &&
-               json_reader_skip_nested(reader, *out_kind == JSON_OBJECT, depth + 1);
     case 't':
     case 'f':
         *out_kind = JSON_BOOL;
@@ -203,11 +176,47 @@ static bool json_reader_skip_value(struct json_reader *reader, unsigned depth,
     }
 }
 
+/* Strings that it skips are decoded into the memory, which the caller restores. */
+static bool json_reader_skip_value(struct json_reader *reader, enum json_kind *out_kind)
+{
+    char ends[JSON_DEPTH_MAX]; /* of the objects and lists around */
+    unsigned depth = 0;
+    bool first = true;
+    do {
+        enum json_kind kind = JSON_NULL;
+        if (depth > 0 && ends[depth - 1] == '}' &&
+            (json_reader_string(reader) == NULL || !json_reader_take(reader, ':')))
+            return false;
+        json_reader_skip(reader);
+        bool object = *reader->at == '{', list = *reader->at == '[', filled = false;
+        if (object || list) {
+            char end = object ? '}' : ']';
+            kind = object ? JSON_OBJECT : JSON_LIST;
+            reader->at++;
+            if (depth == JSON_DEPTH_MAX)
+                return false;
+            filled = !json_reader_take(reader, end);
+            if (filled)
+                ends[depth++] = end;
+        } else if (!json_reader_skip_plain(reader, &kind)) {
+            return false;
+        }
+        if (first)
+            *out_kind = kind;
+        first = false;
+        while (!filled && depth > 0 && !json_reader_take(reader, ',')) {
+            if (!json_reader_take(reader, ends[--depth]))
+                return false;
+        }
+    } while (depth > 0);
+    return true;
+}
+
 static bool json_reader_value(struct json_reader *reader, struct json_member *out)
 {
     json_reader_skip(reader);
     struct json_reader before = *reader;
-    if (!json_reader_skip_value(reader, /* depth= */ 0, &out->kind))
+    if (!json_reader_skip_value(reader, &out->kind))
         return false;
     out->value = before.memory;
     if (out->kind == JSON_STRING)
@@ -253,14 +262,16 @@ static bool json_reader_members(struct json_reader *reader, bool object, struct 
 bool json_members_parse(const char *json, struct json_member *out, size_t most, char *memory,
                         size_t size, size_t *out_count)
 {
-    struct json_reader reader = {.at = json, .memory = memory, .left = size};
+    struct json_reader reader = {.at = json, .left = size};
+    reader.memory = memory;
     return json_reader_members(&reader, /* object= */ true, out, most, out_count);
 }
 
 bool json_items_parse(const char *json, struct json_member *out, size_t most, char *memory,
                       size_t size, size_t *out_count)
 {
-    struct json_reader reader = {.at = json, .memory = memory, .left = size};
+    struct json_reader reader = {.at = json, .left = size};
+    reader.memory = memory;
     return json_reader_members(&reader, /* object= */ false, out, most, out_count);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See resp_json.h. Recursive; the depth is that of resp.h, which is limited. */
+/* See resp_json.h. */
 #include "wire/resp_json.h"
 
 #include "wire/json_text.h"
@@ -50,8 +50,6 @@ static void resp_json_error(struct resp_json_writer *writer, const struct resp_i
     text_add(writer->out, "\"}");
 }
 
-static bool resp_json_value(struct resp_json_writer *writer, bool outermost);
-
 static void resp_json_note(struct resp_json_writer *writer, const struct resp_item *name)
 {
     struct resp_walk ahead = writer->walk;
@@ -64,68 +62,84 @@ static void resp_json_note(struct resp_json_writer *writer, const struct resp_it
         writer->summary->retry_after_ms = value.number;
 }
 
-static bool resp_json_map(struct resp_json_writer *writer, size_t pairs, bool outermost)
+/* A map or a list whose items are being written. */
+struct resp_json_level {
+    bool map;
+    size_t at, count; /* items; those of a map are names and values */
+};
+
+/* The name of the next value of a map. */
+static bool resp_json_name(struct resp_json_writer *writer, bool outermost)
 {
     struct resp_item name;
-    text_add(writer->out, "{");
-    for (size_t i = 0; i < pairs; i++) {
-        if (!resp_next(&writer->walk, &name) || name.kind != RESP_TEXT)
-            return false;
-        if (outermost)
-            resp_json_note(writer, &name);
-        text_add(writer->out, i > 0 ? "," : "");
-        resp_json_string(writer->out, name.text, name.length);
-        text_add(writer->out, ":");
-        if (!resp_json_value(writer, /* outermost= */ false))
-            return false;
-    }
-    text_add(writer->out, "}");
-    return true;
-}
-
-static bool resp_json_list(struct resp_json_writer *writer, size_t count)
-{
-    text_add(writer->out, "[");
-    for (size_t i = 0; i < count; i++) {
-        text_add(writer->out, i > 0 ? "," : "");
-        if (!resp_json_value(writer, /* outermost= */ false))
-            return false;
-    }
-    text_add(writer->out, "]");
-    return true;
-}
-
-static bool resp_json_value(struct resp_json_writer *writer, bool outermost)
-{
-    struct resp_item item;
-    size_t start = writer->walk.at;
-    if (!resp_next(&writer->walk, &item))
+    if (!resp_next(&writer->walk, &name) || name.kind != RESP_TEXT)
         return false;
-    switch (item.kind) {
+    if (outermost)
+        resp_json_note(writer, &name);
+    resp_json_string(writer->out, name.text, name.length);
+    text_add(writer->out, ":");
+    return true;
+}
+
+/* The item, or its beginning if it has items. False if it is not one of a reply. */
+static bool resp_json_item(struct resp_json_writer *writer, const struct resp_item *item, bool bit)
+{
+    switch (item->kind) {
     case RESP_TEXT:
-        resp_json_string(writer->out, item.text, item.length);
+        resp_json_string(writer->out, item->text, item->length);
         return true;
     case RESP_ERROR:
-        resp_json_error(writer, &item);
+        resp_json_error(writer, item);
         return true;
     case RESP_NUMBER:
-        if (writer->walk.bytes[start] == '#')
-            text_add(writer->out, item.number != 0 ? "true" : "false");
+        if (bit)
+            text_add(writer->out, item->number != 0 ? "true" : "false");
         else
-            text_add_i64(writer->out, item.number);
+            text_add_i64(writer->out, item->number);
         return true;
     case RESP_NULL:
         text_add(writer->out, "null");
         return true;
     case RESP_MAP:
-        return resp_json_map(writer, item.count / 2, outermost);
+        text_add(writer->out, "{");
+        return true;
     case RESP_LIST:
     case RESP_PUSH:
-        return resp_json_list(writer, item.count);
+        text_add(writer->out, "[");
+        return true;
     case RESP_ATTRIBUTE:
         break;
     }
     return false;
+}
+
+static bool resp_json_value(struct resp_json_writer *writer)
+{
+    struct resp_json_level levels[RESP_DEPTH_MAX];
+    size_t depth = 0;
+    do {
+        struct resp_json_level *around = depth > 0 ? &levels[depth - 1] : NULL;
+        struct resp_item item;
+        if (around != NULL && around->at > 0)
+            text_add(writer->out, ",");
+        if (around != NULL && around->map && !resp_json_name(writer, depth == 1))
+            return false;
+        if (around != NULL)
+            around->at += around->map ? 2 : 1;
+        size_t start = writer->walk.at;
+        if (!resp_next(&writer->walk, &item) ||
+            !resp_json_item(writer, &item, writer->walk.bytes[start] == '#'))
+            return false;
+        bool map = item.kind == RESP_MAP;
+        if (map || item.kind == RESP_LIST || item.kind == RESP_PUSH) {
+            if (depth == RESP_DEPTH_MAX)
+                return false;
+            levels[depth++] = (struct resp_json_level){.map = map, .count = item.count};
+        }
+        for (; depth > 0 && levels[depth - 1].at >= levels[depth - 1].count; depth--)
+            text_add(writer->out, levels[depth - 1].map ? "}" : "]");
+    } while (depth > 0);
+    return true;
 }
 
 bool resp_json(const char *bytes, size_t length, struct text *out,
@@ -134,5 +148,5 @@ bool resp_json(const char *bytes, size_t length, struct text *out,
     struct resp_json_writer writer = {
         .walk = {.bytes = bytes, .length = length}, .out = out, .summary = out_summary};
     *out_summary = (struct resp_json_summary){.retry_after_ms = -1};
-    return resp_json_value(&writer, /* outermost= */ true) && writer.walk.at == length;
+    return resp_json_value(&writer) && writer.walk.at == length;
 }
