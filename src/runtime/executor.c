@@ -7,9 +7,8 @@
 #include "store/translate.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-enum { EXECUTOR_MAGIC = 0xe3ec001, ROUNDS_MAX = 64, CALL_ROUNDS_MAX = 8 };
+enum { EXECUTOR_MAGIC = 0xe3ec001, ROUNDS_MAX = 64 };
 
 int64_t executor_now(const struct executor *executor)
 {
@@ -124,21 +123,6 @@ void executor_forget(struct task *task)
     task_free(task);
 }
 
-/* Where the store replies at once, a write's reply mostly finds its record still there: decoding
- * it would cost as much as the decision. */
-void executor_load_reply(struct executor *executor, const struct store_reply *reply,
-                         const char *key, struct event *out, const char **why)
-{
-    size_t length = executor->encoded_length;
-    bool own = length > 0 && reply->present && reply->length == length &&
-               memcmp(reply->bytes, executor->encoded, length) == 0;
-    executor->encoded_length = 0;
-    if (own)
-        translate_own_write(reply, key, &executor->record, out, why);
-    else
-        translate_reply(reply, key, &executor->record, out, why);
-}
-
 /* True if the reply is new: then the entry owns it. One that is too long would be evicted at once.
  */
 static bool cache_reply(struct executor *executor, struct record_cache_entry *entry,
@@ -189,7 +173,7 @@ static void note_notified_waiters(struct executor *executor, struct record_cache
     struct event event = {0};
     if (executor->notifying != NULL) /* the scratch record is in use */
         return;
-    executor_load_reply(executor, current, entry->key, &event, &why);
+    translate_reply(current, entry->key, &executor->record, &event, &why);
     if (event.known)
         executor_note_others(executor, entry, &event.at);
 }
@@ -266,7 +250,7 @@ const struct record *executor_cached_record(struct executor *executor, const cha
     const struct record_cache_entry *entry = record_cache_find(&executor->record_cache, key);
     if (entry == NULL || entry->saved_reply == NULL || executor->notifying != NULL)
         return NULL;
-    executor_load_reply(executor, &entry->saved_reply->reply, key, &event, &why);
+    translate_reply(&entry->saved_reply->reply, key, &executor->record, &event, &why);
     if (!event.known)
         return NULL;
     *out_at = event.at;
@@ -364,18 +348,6 @@ static void run_commands(struct executor *executor)
         item->run(item);
 }
 
-/* The commands that a call has queued, and replies within the submit call. Where the store replies
- * at once, a call is over before the next one begins, which then reuses its memory. */
-static void run_consequences(struct executor *executor)
-{
-    for (int round = 0; round < CALL_ROUNDS_MAX; round++) {
-        if (executor->answered.first == NULL && executor->inbox.commands.count == 0)
-            return;
-        handle_replies(executor);
-        run_commands(executor);
-    }
-}
-
 /* A call may call back too; holders' deadlines precede the next one. */
 static void run_calls(struct executor *executor)
 {
@@ -385,7 +357,6 @@ static void run_calls(struct executor *executor)
         item->run(item);
         executor_read_clock(executor);
         expire_overdue(executor);
-        run_consequences(executor);
     }
 }
 

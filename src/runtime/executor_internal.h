@@ -89,7 +89,6 @@ struct executor {
     struct lease_output output;
     struct record record;
     char encoded[RECORD_MAX];
-    size_t encoded_length; /* while the record is what was encoded; 0: it has changed since */
 };
 
 /* In a tick the time is constant between callbacks, so that it is read seldom. */
@@ -99,9 +98,6 @@ void executor_read_clock(struct executor *executor);
 void executor_schedule(struct executor *executor);
 void executor_set_timer(struct executor *executor, struct executor_timer *timer, int64_t at_ms);
 
-/* Fills the scratch record, and the event, from a reply. */
-void executor_load_reply(struct executor *executor, const struct store_reply *reply,
-                         const char *key, struct event *out, const char **why);
 /* Notes whether others wait, from the scratch record, unless it is older than the last source. */
 void executor_note_others(const struct executor *executor, struct record_cache_entry *entry,
                           const struct stamp *at);

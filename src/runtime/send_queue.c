@@ -58,7 +58,6 @@ static struct sent *sent_new(struct executor *executor, struct task *task)
     const struct lease_output *out = &executor->output;
     translate_request(&task->lease, out, &executor->record, executor->encoded,
                       sizeof executor->encoded, &request);
-    executor->encoded_length = request.length;
     size_t sessions_size = request.wake_count * sizeof *request.wake;
     struct store_summary *summary = &request.summary;
     size_t key_size = strlen(request.key) + 1;

@@ -141,7 +141,7 @@ static void task_load_record(struct task *task, struct event *event,
         saved_reply = task->entry->saved_reply;
     if (saved_reply == NULL)
         return;
-    executor_load_reply(executor, &saved_reply->reply, task->entry->key, &filled, &why);
+    translate_reply(&saved_reply->reply, task->entry->key, &executor->record, &filled, &why);
     event->known = filled.known;
     event->at = filled.at;
     event->read_ms = saved_reply->saved_at_ms;
@@ -304,7 +304,6 @@ static bool step_once(struct task *task, struct event *event, const struct saved
     task_load_record(task, event, saved_reply);
     record_cache_load_observations(task->entry, &executor->observations);
     task->lease.observations = &executor->observations;
-    executor->encoded_length = 0; /* the step may change the record */
     if (executor->callbacks.watcher == NULL)
         lease_step(&task->lease, event, &executor->record, &executor->output, /* trace= */ NULL);
     else

@@ -145,9 +145,8 @@ static void apply_liveness(const struct store_reply *reply, struct record *recor
     record->delay.over = reply->delay_over && !MUTANT(DELAY_END_IGNORED);
 }
 
-/* `decoded`: the record is what the bytes decode to. */
-static void translate(const struct store_reply *reply, const char *key, bool decoded,
-                      struct record *record, struct event *out, const char **why)
+void translate_reply(const struct store_reply *reply, const char *key, struct record *record,
+                     struct event *out, const char **why)
 {
     struct codec_error error;
     out->reply = reply->result;
@@ -167,8 +166,7 @@ static void translate(const struct store_reply *reply, const char *key, bool dec
         record_init(record, key);
         return;
     }
-    enum decode_result result =
-        decoded ? DECODE_OK : record_decode(reply->bytes, reply->length, record, &error);
+    enum decode_result result = record_decode(reply->bytes, reply->length, record, &error);
     if (result != DECODE_OK) {
         out->reply = REPLY_TROUBLE;
         *why = decode_result_text(result);
@@ -183,16 +181,4 @@ static void translate(const struct store_reply *reply, const char *key, bool dec
     out->known = true;
     apply_liveness(reply, record);
     out->at.revision = reply->written.revision;
-}
-
-void translate_reply(const struct store_reply *reply, const char *key, struct record *record,
-                     struct event *out, const char **why)
-{
-    translate(reply, key, /* decoded= */ false, record, out, why);
-}
-
-void translate_own_write(const struct store_reply *reply, const char *key, struct record *record,
-                         struct event *out, const char **why)
-{
-    translate(reply, key, /* decoded= */ true, record, out, why);
 }

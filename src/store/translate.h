@@ -32,8 +32,5 @@ void translate_request(const struct lease *lease, const struct lease_output *out
  */
 void translate_reply(const struct store_reply *reply, const char *key, struct record *record,
                      struct event *out, const char **why);
-/* The same if `record` is, up to the marks, what the reply's bytes decode to. */
-void translate_own_write(const struct store_reply *reply, const char *key, struct record *record,
-                         struct event *out, const char **why);
 
 #endif

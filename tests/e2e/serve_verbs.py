@@ -348,7 +348,7 @@ def rows_by_http(rows):
                 for word, field in FIELDS.items():
                     head = head.replace(f"{word} needs a number", f"{field} needs a number")
                 head = head.replace("ttl_ms must be a number ", "ttl_ms must be a number *")
-                head = head.replace("ID must have", "request_id must have")
+                head = head.replace("ID must have", "request_id: an ID must have")
                 head = head.replace("META needs a JSON object", "meta needs a JSON object")
                 kept.append(head + "|" + rest)
     return kept

@@ -407,44 +407,6 @@ static void capabilities_become_facts(void **state)
     assert_true(facts.one_clock && !facts.tests_grant && facts.wakes_with_record);
 }
 
-/* Of a write with every part, the record itself gives what its bytes decode to. */
-static void the_record_of_an_own_write_needs_no_decoding(void **state)
-{
-    (void)state;
-    static const char whole[] =
-        "{\"leasehold\":1,\"key\":\"k\",\"next\":4,\"grants\":[{\"holder\":\"h\",\"request\":\"r\","
-        "\"session\":\"1\",\"mode\":\"shared\",\"granted\":[2,5,900],\"renewed\":\"this\","
-        "\"ttl_ms\":9},{\"holder\":\"h\",\"request\":\"s\",\"session\":\"1\",\"mode\":\"shared\","
-        "\"bound\":true,\"n\":64,\"granted\":\"this\",\"ttl_ms\":9,\"meta\":{\"a\":\"b\"}}],"
-        "\"places\":[{\"holder\":\"w\",\"request\":\"q\",\"session\":\"2\",\"mode\":\"exclusive\","
-        "\"ticket\":3,\"ttl_ms\":9}],"
-        "\"cooling\":{\"since\":\"this\",\"length_ms\":50,\"by\":\"h\"}}";
-    static struct record own;
-    static char expected[RECORD_MAX];
-    static const uint64_t dead[] = {2};
-    struct codec_error error;
-    assert_int_equal(record_decode(whole, sizeof whole - 1, &own, &error), DECODE_OK);
-    size_t length = record_encode(&own, bytes, sizeof bytes);
-    struct store_reply reply = answer_with(whole);
-    reply.bytes = bytes;
-    reply.length = length;
-    reply.dead_sessions = dead;
-    reply.dead_count = 1;
-    own.grants[0].dead = own.grants[0].over = own.cooling.over = true; /* of an earlier reply */
-    exchange(&reply);
-    assert_true(event.known);
-    size_t expected_length = record_encode(&record, expected, sizeof expected);
-    struct event filled = {0};
-    translate_own_write(&reply, "k", &own, &filled, &why);
-    assert_true(filled.known);
-    assert_int_equal(filled.reply, event.reply);
-    assert_int_equal(filled.at.revision, event.at.revision);
-    assert_int_equal(record_encode(&own, bytes, sizeof bytes), expected_length);
-    assert_memory_equal(bytes, expected, expected_length);
-    assert_false(own.grants[0].dead || own.grants[0].over || own.cooling.over);
-    assert_true(own.waiters[0].dead);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -459,7 +421,6 @@ int main(void)
         cmocka_unit_test(an_impossible_present_is_trouble),
         cmocka_unit_test(bytes_that_are_no_record_are_trouble),
         cmocka_unit_test(a_mark_that_becomes_the_token_of_another_is_trouble),
-        cmocka_unit_test(the_record_of_an_own_write_needs_no_decoding),
         cmocka_unit_test(liveness_comes_with_the_answer),
         cmocka_unit_test(a_read_and_a_delete_carry_no_bytes),
         cmocka_unit_test(a_swap_carries_the_encoded_record),
