@@ -57,7 +57,8 @@ paths_of_daemon() {
     curl -sS "$web/openapi.json" | jq -r '
         .paths | to_entries[] | .key as $path | .value | to_entries[] |
         (.key | ascii_upcase) as $method |
-        .value.requestBody.content["application/json"].schema as $body |
+        (.value.requestBody.content["application/json"].schema |
+            if .oneOf then .oneOf[0] else . end) as $body |
         ([.value.parameters[]? | select(.in == "query") | {name, required}] +
          [$body.properties // {} | keys_unsorted[] | . as $name |
              {name: $name, required: ([$body.required[]?] | index($name) != null)}]) |

@@ -26,7 +26,7 @@ struct daemon *kit_daemon_on(const char *url);
 /* Of all daemons from now on; NULL: nobody reads it. */
 void kit_read_log(void (*reader)(const struct daemon_line *line));
 /* The options stay the caller's. */
-struct daemon *kit_daemon_with(const struct daemon_options *options);
+struct daemon *kit_daemon_with(const struct daemon_options *with);
 /* One turn of the loop, which waits at most that long for something to do. */
 void kit_daemon_turn(struct daemon *daemon, int most_ms);
 

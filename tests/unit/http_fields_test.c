@@ -16,9 +16,11 @@ static struct daemon *served;
 static struct peer *peer;
 static char arguments[512]; /* of the last command, "" if there was none */
 
+/* NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 bool __wrap_dispatch_args(struct daemon_connection *connection, struct daemon_args *args);
 
-/* Replies with an error, so that each request has a response. */
+/* Replies with an error, so that each request has a response.
+ * NOLINTNEXTLINE(readability-identifier-naming): the name is the linker's */
 bool __wrap_dispatch_args(struct daemon_connection *connection, struct daemon_args *args)
 {
     struct text text;

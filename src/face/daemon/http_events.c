@@ -270,8 +270,7 @@ static void events_read_last_id(const struct http_events *events, struct httpd_s
                                 struct http_connection *http)
 {
     char text[64];
-    unsigned long long instance = 0, number = 0;
-    int end = 0;
+    char *dash = NULL, *end = NULL;
     http->missed = http->replays = false;
     if (id.bytes == NULL || id.length == 0)
         return;
@@ -280,7 +279,11 @@ static void events_read_last_id(const struct http_events *events, struct httpd_s
         return;
     memcpy(text, id.bytes, id.length);
     text[id.length] = '\0';
-    if (sscanf(text, "%16llx-%20llu%n", &instance, &number, &end) != 2 || text[end] != '\0')
+    uint64_t instance = strtoull(text, &dash, 16);
+    if (*dash != '-' || dash[1] < '0' || dash[1] > '9')
+        return;
+    uint64_t number = strtoull(dash + 1, &end, 10);
+    if (*end != '\0')
         return;
     http->missed = instance != events->instance || events->watcher == NULL;
     http->replays = !http->missed;
