@@ -36,13 +36,7 @@ struct fuzzed {
 /* The connection; NULL: it has ended. */
 static struct daemon_connection *fuzzed_connection(const struct fuzzed *fuzzed)
 {
-    struct list_node *node = fuzzed->peer->daemon->connections.first;
-    for (; node != NULL; node = node->next) {
-        struct daemon_connection *found = LIST_ENTRY(node, struct daemon_connection, node);
-        if (found->number == fuzzed->number)
-            return found;
-    }
-    return NULL;
+    return kit_connection(fuzzed->peer->daemon, fuzzed->number);
 }
 
 static void fuzzed_open(struct fuzzed *fuzzed, struct daemon *daemon)

@@ -40,13 +40,7 @@ static void web_open(struct fuzzed_web *web, struct daemon *daemon)
 /* The connection; NULL: it has ended. */
 static const struct daemon_connection *web_connection(const struct fuzzed_web *web)
 {
-    struct list_node *node = web->peer->daemon->connections.first;
-    for (; node != NULL; node = node->next) {
-        struct daemon_connection *found = LIST_ENTRY(node, struct daemon_connection, node);
-        if (found->number == web->number)
-            return found;
-    }
-    return NULL;
+    return kit_connection(web->peer->daemon, web->number);
 }
 
 /* The first request without a response. */

@@ -195,18 +195,11 @@ static int open_all(void **state)
     return 0;
 }
 
-static void leave(struct peer **peer)
-{
-    if (*peer != NULL)
-        peer_free(*peer);
-    *peer = NULL;
-}
-
 static int close_all(void **state)
 {
     (void)state;
-    leave(&ann);
-    leave(&bob);
+    peer_leave(&ann);
+    peer_leave(&bob);
     for (size_t i = 0; i < request_count; i++)
         if (!requests[i].over)
             end_claim(&requests[i], LH_BUSY, 0);
@@ -330,7 +323,7 @@ static void a_bound_claim_is_released_with_its_connection(void **state)
     grant(claim(ann, "LOCK.CLAIM todo ann 30000 BIND"), 5);
     expect_next(ann, "outcome ok");
     assert_int_equal(served->bindings.count, 1);
-    leave(&ann);
+    peer_leave(&ann);
     expect(bob, "LOCK.STATUS 5", "state free");
 }
 
@@ -341,7 +334,7 @@ static void a_late_grant_is_released(void **state)
     (void)state;
     struct lh_claim_request *request = claim(ann, "LOCK.CLAIM todo ann 30000 WAIT -1");
     assert_true(request->options.admits(request->options.user, 5));
-    leave(&ann);
+    peer_leave(&ann);
     assert_true(request->cancelled);
     uint64_t token = take("5");
     request->out->number = 5;
@@ -360,7 +353,7 @@ static void a_repeat_tries_its_issue_first(void **state)
     expect(bob, "LOCK.CLAIM other ann 30000 ID x", "outcome mismatch");
     expect(bob, "LOCK.CLAIM todo bob 30000 ID x", "outcome mismatch");
     expect(bob, "LOCK.ACQUIRE todo ann 30000 ID x", "outcome mismatch");
-    leave(&ann);
+    peer_leave(&ann);
     uint64_t token = take("9");
     request->out->number = 9;
     end_claim(request, LH_OK, token);

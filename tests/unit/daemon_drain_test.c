@@ -43,19 +43,12 @@ static int open_all(void **state)
     return 0;
 }
 
-static void leave(struct peer **peer)
-{
-    if (*peer != NULL)
-        peer_free(*peer);
-    *peer = NULL;
-}
-
 static int close_all(void **state)
 {
     (void)state;
-    leave(&ann);
-    leave(&bob);
-    leave(&eve);
+    peer_leave(&ann);
+    peer_leave(&bob);
+    peer_leave(&eve);
     daemon_free(served);
     return 0;
 }
@@ -162,7 +155,7 @@ static void a_kept_place_ends(void **state)
     expect(ann, "LOCK.ACQUIRE k ann 60000", "outcome ok");
     peer_send(bob, "LOCK.ACQUIRE k bob 60000 WAIT -1 ID x");
     turns(20);
-    leave(&bob);
+    peer_leave(&bob);
     assert_int_equal(served->waiters, 1);
     drain_begin(served);
     turns(20);
@@ -217,7 +210,7 @@ static void bound_grants_are_renewed_until_the_peer_ends(void **state)
     assert_false(served->stopping);
     expect_key("LOCK.STATUS k", "holder ann");
     expect_key("LOCK.STATUS unbound", "state free");
-    leave(&ann);
+    peer_leave(&ann);
     until_stopping(2000);
     expect_key("LOCK.STATUS k", "state free");
 }
@@ -251,8 +244,8 @@ static void new_grants_are_refused(void **state)
     (void)snprintf(command, sizeof command, "LOCK.RELEASE k %s", token);
     expect(ann, command, "outcome ok");
     expect_end(ann); /* nothing is bound any longer */
-    leave(&bob);
-    leave(&eve);
+    peer_leave(&bob);
+    peer_leave(&eve);
     until_stopping(2000);
 }
 
@@ -299,9 +292,9 @@ static void peers_that_do_not_close_are_not_awaited(void **state)
 static void an_idle_daemon_ends_at_once(void **state)
 {
     (void)state;
-    leave(&ann);
-    leave(&bob);
-    leave(&eve);
+    peer_leave(&ann);
+    peer_leave(&bob);
+    peer_leave(&eve);
     drain_begin(served);
     until_stopping(200);
 }

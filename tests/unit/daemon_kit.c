@@ -117,6 +117,24 @@ void peer_free(struct peer *peer)
     ASSERT(daemon->last_connection == number);
 }
 
+void peer_leave(struct peer **peer)
+{
+    if (*peer != NULL)
+        peer_free(*peer);
+    *peer = NULL;
+}
+
+struct daemon_connection *kit_connection(const struct daemon *daemon, uint64_t number)
+{
+    struct list_node *node = daemon->connections.first;
+    for (; node != NULL; node = node->next) {
+        struct daemon_connection *found = LIST_ENTRY(node, struct daemon_connection, node);
+        if (found->number == number)
+            return found;
+    }
+    return NULL;
+}
+
 void peer_receive(struct peer *peer)
 {
     while (!peer->ended && peer->length < sizeof peer->bytes) {

@@ -37,6 +37,10 @@ struct peer *peer_from(struct daemon *daemon, const struct listener_peer *from);
 struct peer *peer_new_web(struct daemon *daemon);
 /* Closes it, and turns until the daemon has noticed. */
 void peer_free(struct peer *peer);
+/* The same, if it is not NULL; it is then. */
+void peer_leave(struct peer **peer);
+/* The connection with this number; NULL: it has ended. */
+struct daemon_connection *kit_connection(const struct daemon *daemon, uint64_t number);
 void peer_send_bytes(struct peer *peer, const char *bytes, size_t length);
 /* One command; its arguments are separated by single spaces, and '~' in them stands for a space. */
 void peer_send(struct peer *peer, const char *command);

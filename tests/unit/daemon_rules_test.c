@@ -27,19 +27,12 @@ static int open_all(void **state)
     return 0;
 }
 
-static void leave(struct peer **peer)
-{
-    if (*peer != NULL)
-        peer_free(*peer);
-    *peer = NULL;
-}
-
 static int close_all(void **state)
 {
     (void)state;
-    leave(&ann);
-    leave(&bob);
-    leave(&eve);
+    peer_leave(&ann);
+    peer_leave(&bob);
+    peer_leave(&eve);
     daemon_free(served);
     return 0;
 }
@@ -100,7 +93,7 @@ static void the_end_of_the_peer_releases_bound_grants_only(void **state)
     expect(ann, "LOCK.ACQUIRE unbound ann 60000", "outcome ok");
     expect(ann, "LOCK.ACQUIRE_ALL 2 x y ann 60000 BIND", "outcome ok");
     expect(bob, "LOCK.ACQUIRE quit bob 60000 BIND", "outcome ok");
-    leave(&ann);
+    peer_leave(&ann);
     until_state("bound", "free");
     until_state("x", "free");
     until_state("y", "free");
@@ -126,10 +119,10 @@ static void a_renewal_binds_again_elsewhere(void **state)
     const char *release = acquire(ann, "LOCK.ACQUIRE k ann 60000 BIND", "k");
     (void)snprintf(renew, sizeof renew, "LOCK.RENEW%s BIND", release + strlen("LOCK.RELEASE"));
     expect(bob, renew, "outcome ok");
-    leave(&ann);
+    peer_leave(&ann);
     expect_nothing(bob);
     until_state("k", "held");
-    leave(&bob);
+    peer_leave(&bob);
     until_state("k", "free");
 }
 
@@ -190,7 +183,7 @@ static void a_waiter_with_an_id_keeps_its_place(void **state)
     expect_nothing(ann);
     peer_send(bob, "LOCK.ACQUIRE k bob 60000 WAIT -1");
     expect_nothing(bob);
-    leave(&ann);
+    peer_leave(&ann);
     ann = peer_new(served);
     peer_send(ann, "LOCK.ACQUIRE k ann 60000 WAIT -1 ID x");
     expect_nothing(ann);
@@ -208,7 +201,7 @@ static void a_kept_place_is_passed_over(void **state)
     expect_nothing(ann);
     peer_send(bob, "LOCK.ACQUIRE k bob 60000 WAIT -1");
     expect_nothing(bob);
-    leave(&ann);
+    peer_leave(&ann);
     expect(eve, release, "outcome ok");
     expect_next(bob, "holder bob");
 }
@@ -220,7 +213,7 @@ static void a_late_grant_is_released(void **state)
     (void)snprintf(release, sizeof release, "%s", acquire(eve, "LOCK.ACQUIRE k eve 60000", "k"));
     peer_send(ann, "LOCK.ACQUIRE k ann 60000 WAIT -1");
     expect_nothing(ann);
-    leave(&ann);
+    peer_leave(&ann);
     expect(eve, release, "outcome ok");
     until_state("k", "free");
     assert_int_equal(served->waiters, 0);

@@ -66,18 +66,11 @@ static int open_all(void **state)
     return 0;
 }
 
-static void leave(struct peer **peer)
-{
-    if (*peer != NULL)
-        peer_free(*peer);
-    *peer = NULL;
-}
-
 static int close_all(void **state)
 {
     (void)state;
-    leave(&web);
-    leave(&resp);
+    peer_leave(&web);
+    peer_leave(&resp);
     assert_int_equal(served->watches, 0);
     assert_int_equal(served->buffered, 0);
     daemon_free(served);
@@ -253,7 +246,7 @@ static void the_ring_is_kept_for_60_s(void **state)
     peer_send_bytes(web, WATCH, strlen(WATCH));
     const char *all = peer_take_all(web);
     assert_int_equal(sscanf(strstr(all, "id: "), "id: %63s", id), 1);
-    leave(&web);
+    peer_leave(&web);
     assert_string_equal(reply_value(peer_ask(resp, "LOCK.ACQUIRE w/k me 900000"), "outcome"), "ok");
     later(50000);
     all = resume(id);
