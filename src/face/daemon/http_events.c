@@ -265,29 +265,31 @@ static struct http_events *events_of(struct daemon *daemon)
     return events;
 }
 
-/* "INSTANCE-NUMBER" */
+/* "INSTANCE-NUMBER" of this ring. */
+static bool events_is_our_id(const struct http_events *events, struct httpd_slice id,
+                             int64_t *out_number)
+{
+    char text[64], instance[24];
+    if (id.length >= sizeof text)
+        return false;
+    memcpy(text, id.bytes, id.length);
+    text[id.length] = '\0';
+    int length =
+        snprintf(instance, sizeof instance, "%016llx-", (unsigned long long)events->instance);
+    return strncmp(text, instance, (size_t)length) == 0 &&
+           words_is_number(text + length, out_number) && *out_number >= 0;
+}
+
 static void events_read_last_id(const struct http_events *events, struct httpd_slice id,
                                 struct http_connection *http)
 {
-    char text[64];
-    char *dash = NULL, *end = NULL;
+    int64_t number = 0;
     http->missed = http->replays = false;
     if (id.bytes == NULL || id.length == 0)
         return;
-    http->missed = true;
-    if (id.length >= sizeof text)
-        return;
-    memcpy(text, id.bytes, id.length);
-    text[id.length] = '\0';
-    uint64_t instance = strtoull(text, &dash, 16);
-    if (*dash != '-' || dash[1] < '0' || dash[1] > '9')
-        return;
-    uint64_t number = strtoull(dash + 1, &end, 10);
-    if (*end != '\0')
-        return;
-    http->missed = instance != events->instance || events->watcher == NULL;
-    http->replays = !http->missed;
-    http->last_number = number;
+    http->replays = events->watcher != NULL && events_is_our_id(events, id, &number);
+    http->missed = !http->replays;
+    http->last_number = (uint64_t)number;
 }
 
 /* The slot of a request that waits for the watch; NULL: refused already. */
