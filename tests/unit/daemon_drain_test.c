@@ -202,11 +202,11 @@ static void a_late_grant_with_an_id_counts(void **state)
 static void bound_grants_are_renewed_until_the_peer_ends(void **state)
 {
     (void)state;
-    expect(ann, "LOCK.ACQUIRE k ann 300 BIND", "outcome ok");
-    expect(bob, "LOCK.ACQUIRE unbound bob 300", "outcome ok");
+    expect(ann, "LOCK.ACQUIRE k ann 2000 BIND", "outcome ok");
+    expect(bob, "LOCK.ACQUIRE unbound bob 2000", "outcome ok");
     drain_begin(served);
     expect_end(bob);
-    turns(900);
+    turns(2600);
     assert_false(served->stopping);
     expect_key("LOCK.STATUS k", "holder ann");
     expect_key("LOCK.STATUS unbound", "state free");

@@ -196,7 +196,7 @@ static void a_grant_is_held_until_its_ttl_is_over(void **state)
 {
     char token[32];
     (void)state;
-    acquire(ann, "LOCK.ACQUIRE k ann 100", token);
+    acquire(ann, "LOCK.ACQUIRE k ann 1000", token);
     expect_metric("locks_held", 1);
     until_value("locks_held", 0);
     expect_metric("lock_lost_total", 0);
@@ -240,9 +240,9 @@ static void a_bound_grant_that_cannot_be_renewed_is_a_loss(void **state)
 {
     char token[32];
     (void)state;
-    acquire(ann, "LOCK.ACQUIRE k ann 300 BIND", token);
+    acquire(ann, "LOCK.ACQUIRE k ann 3000 BIND", token);
     expect_metric("bindings", 1);
-    turn_for(400);
+    turn_for(3300);
     expect_metric("locks_held", 1); /* it was renewed */
     expect(bob, "LOCK.BREAK k test NOW", "outcome ok");
     until_value("lock_lost_total", 1);
