@@ -19,6 +19,7 @@ import sys
 import time
 
 from serve_kit import (Cases, Client, Closed, Daemon, encode, folder, pairs, until, WAIT_S)
+from serve_web import Web
 
 PROGRAM = os.path.realpath(sys.argv[1])
 LATE = sys.argv[2:] == ["late"]
@@ -245,6 +246,23 @@ def certificates_of_clients_are_optional():
         for certificate in (None, "worker"):
             with daemon.client(trust("ca", certificate, version)) as a:
                 assert a.call("PING") == "PONG"
+
+
+def a_certificate_is_a_credential():
+    """Its name has a line of --tokens: by RESP and by HTTP."""
+    with open(os.open(path("tokens"), os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+        file.write("worker cert take,renew,read w/\n")
+    one = TlsDaemon("--tls-client-ca", path("ca.crt"), "--tokens", path("tokens"),
+                    http="127.0.0.1:0")
+    with one.client(trust("ca", "worker")) as a:
+        assert a.call("LOCK.ACQUIRE", "w/1", "me", 60000)["outcome"] == "ok"
+        assert a.call("LOCK.ACQUIRE", "x", "me", 60000).startswith("NOPERM worker "), "x"
+    with one.client() as a:
+        assert a.call("PING").startswith("NOAUTH "), "PING"
+    for certificate, key, status in (("worker", "w%2F1", 200), ("worker", "x", 403),
+                                     (None, "w%2F1", 401)):
+        with Web(one.web, tls=trust("ca", certificate)) as web:
+            assert web.request("GET", f"/v1/locks/{key}")[0] == status, (certificate, key)
 
 
 def bad_certificates_of_clients_are_refused():
@@ -608,7 +626,8 @@ cases = Cases()
 for case in (both_versions_serve, redis_cli_is_a_client, old_versions_are_refused,
              a_client_that_trusts_another_ca_refuses,
              an_expired_certificate_serves_only_the_careless, certificates_of_clients_are_optional,
-             bad_certificates_of_clients_are_refused, bytes_that_are_no_tls_get_no_reply,
+             a_certificate_is_a_credential, bad_certificates_of_clients_are_refused,
+             bytes_that_are_no_tls_get_no_reply,
              failures_do_not_fill_the_log, a_probe_is_no_failure, the_unix_socket_has_no_tls,
              the_number_of_connections_is_limited, a_mebibyte_is_pipelined,
              large_replies_arrive_whole, a_pipeline_behind_a_wait_is_read_after_it,

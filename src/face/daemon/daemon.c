@@ -211,7 +211,7 @@ static void daemon_announce(struct daemon *daemon)
         if (text.length > 0)
             text_add(&text, "\n");
         if (all[i] == daemon->web)
-            text_add(&text, "http://");
+            text_add(&text, daemon->tls != NULL ? "https://" : "http://");
         listener_describe(all[i], &text);
     }
     daemon->options->ready(daemon->options->user, addresses);
